@@ -1,0 +1,44 @@
+# make demo: install and run the main job on the demo host.   make test: install and run the suite.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIN := .ci/constraints.txt
+
+.PHONY: demo test check lint types rooms screenshots bench clean
+
+demo: $(VENV)/.app
+	$(BIN)/ddconsole run demo
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto --dist loadgroup tests
+
+check: lint types rooms
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check ddconsole tests
+	$(BIN)/ruff format --check ddconsole tests
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+rooms: $(VENV)/.test
+	$(BIN)/lint-imports
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "ddconsole needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo "$(PYTHON) has no venv module. Debian and Ubuntu: apt install python3-venv; Fedora has it in python3."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.app: $(VENV)/bin/python pyproject.toml $(PIN)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(PIN) -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.app
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(PIN) --group test
+	@touch $@
+
+clean:
+	rm -rf $(VENV) dist build

@@ -1,0 +1,1 @@
+"""How the world is reached: ssh, local processes, SQLite, YAML, paths."""

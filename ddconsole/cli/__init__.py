@@ -1,0 +1,1 @@
+"""The door: one file a noun. It wires the rooms together, and imports them lazily."""

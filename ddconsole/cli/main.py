@@ -1,0 +1,5 @@
+"""The `ddconsole` command."""
+
+
+def main() -> None:
+    """Run the command line."""

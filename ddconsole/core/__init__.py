@@ -1,0 +1,1 @@
+"""What things are: pure values and rules. No I/O, no clock, no await."""

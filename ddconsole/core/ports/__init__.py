@@ -1,0 +1,43 @@
+"""What the inner rooms need of the world: Protocols that adapters, engines and passes fulfil."""
+
+from ddconsole.core.ports.engine import (
+    BootTracker,
+    Engine,
+    Finding,
+    Identity,
+    Launched,
+    Launcher,
+    LaunchPlan,
+    Liveness,
+    StopProof,
+)
+from ddconsole.core.ports.host import ByteStream, Clock, Completed, Connector, Forward, Host
+from ddconsole.core.ports.measure import Answer, HttpRequest, Prompt, RequestDialect, Sandbox, SandboxResult
+from ddconsole.core.ports.store import AttemptKey, KeptEngine, Store
+
+__all__ = [
+    "Answer",
+    "AttemptKey",
+    "BootTracker",
+    "ByteStream",
+    "Clock",
+    "Completed",
+    "Connector",
+    "Engine",
+    "Finding",
+    "Forward",
+    "Host",
+    "HttpRequest",
+    "Identity",
+    "KeptEngine",
+    "LaunchPlan",
+    "Launched",
+    "Launcher",
+    "Liveness",
+    "Prompt",
+    "RequestDialect",
+    "Sandbox",
+    "SandboxResult",
+    "StopProof",
+    "Store",
+]

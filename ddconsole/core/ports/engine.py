@@ -1,0 +1,210 @@
+"""The engine: what is started, how it is followed, identified and ended."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ddconsole.core.config import Config, Effective
+    from ddconsole.core.errors import Failure
+    from ddconsole.core.metrics import RequestRecord
+    from ddconsole.core.ports.host import ByteStream, Host
+    from ddconsole.core.ports.measure import RequestDialect
+    from ddconsole.core.progress import BootFacts, BootProgress
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchPlan:
+    """What to start: the argv, the environment beyond the login's, and secrets that go by file, never by `ps`."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    secret_env: Mapping[str, str] = field(default_factory=dict)
+    port: int = 30000
+
+    def command_line(self) -> str:
+        """The argv as a shell would take it, without secrets."""
+        return shlex.join([*(f"{k}={v}" for k, v in sorted(self.env.items())), *self.argv])
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """An engine that we started, as recorded on the host: enough to find it again and to end only it.
+
+    Attributes:
+        pid, pgid: of the root process; it leads its own session.
+        start_ticks: field 22 of /proc/PID/stat, so that a reused pid is never mistaken for it.
+        boot_id: /proc/sys/kernel/random/boot_id of the host at launch.
+        token: a random word in the process's environment (DDCONSOLE_ATTEMPT), the last proof of identity.
+        unit: the systemd unit, or None.
+    """
+
+    launcher: str
+    pid: int
+    pgid: int
+    start_ticks: int
+    boot_id: str
+    token: str
+    log_path: str
+    state_dir: str
+    port: int
+    unit: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """For the store."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Launched:
+        """The inverse of `to_json`."""
+        return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name in data})
+
+
+@dataclass(frozen=True, slots=True)
+class Liveness:
+    """Whether the root process of a launch lives, and how it ended if it does not (None: not known)."""
+
+    alive: bool
+    exit_status: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StopProof:
+    """What a stop left behind. An empty `remains` proves that nothing is left.
+
+    `forced` says that KILL was needed.
+    """
+
+    remains: tuple[str, ...] = ()
+    forced: bool = False
+    seconds: float = 0.0
+
+
+class Launcher(Protocol):
+    """How an engine is started so that it outlives us, is found again, and is ended with proof."""
+
+    async def launch(self, host: Host, plan: LaunchPlan, name: str) -> Launched:
+        """Start `plan` in a session of its own, its output in a log file on the host.
+
+        Raises:
+            HostError: it could not be started.
+        """
+        ...
+
+    async def liveness(self, host: Host, launched: Launched) -> Liveness:
+        """Whether the process we started lives (by pid, start time and boot), not merely its number."""
+        ...
+
+    async def owns_port(self, host: Host, launched: Launched) -> tuple[bool, str]:
+        """Whether a process of this launch listens on its port; and who does, in words."""
+        ...
+
+    async def follow(self, host: Host, launched: Launched, offset: int) -> ByteStream:
+        """The log's bytes from `offset` on, as they are written."""
+        ...
+
+    async def stop(self, host: Host, launched: Launched) -> StopProof:
+        """TERM, wait, KILL the group, then prove that processes and port are gone."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What preflight found. level: block, warn, note."""
+
+    level: str
+    code: str
+    text: str
+    advice: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The items of `findings` in `--json` answers."""
+        return {"level": self.level, "code": self.code, "text": self.text}
+
+
+class BootTracker(Protocol):
+    """Reads an engine's log as it grows, and tells how far it has come."""
+
+    def feed(self, data: bytes, at: float) -> list[str]:
+        """Take bytes cut anywhere; `at` is monotonic seconds. Returns the finished lines, progress bars thinned."""
+        ...
+
+    @property
+    def progress(self) -> BootProgress:
+        """Phases and bars so far."""
+        ...
+
+    @property
+    def facts(self) -> BootFacts:
+        """What the log says the engine runs."""
+        ...
+
+    def failure(self, exit_status: int | None) -> Failure:
+        """Why it died, by what the log shows: the first root cause among all ranks' noise."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What of contract 2 is proved. A mismatch is a Failure."""
+
+    proved: tuple[str, ...]
+    unproved: tuple[str, ...]
+    version: str | None = None
+    server_info: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Engine(Protocol):
+    """An inference server as the profile describes it."""
+
+    @property
+    def port(self) -> int | None:
+        """Where it listens on the host's loopback; None lets the runner choose a free one for each launch."""
+        ...
+
+    @property
+    def dialect(self) -> RequestDialect:
+        """How it is asked, and how its answers are read."""
+        ...
+
+    def effective(self, config: Config) -> Effective:
+        """What it would really run."""
+        ...
+
+    def plan(self, config: Config, port: int) -> LaunchPlan:
+        """The command for `config` on `port`, by the profile's spelling of the knobs."""
+        ...
+
+    def tracker(self) -> BootTracker:
+        """A fresh reader of its log."""
+        ...
+
+    async def preflight(self, host: Host, config: Config, port: int) -> tuple[Finding, ...]:
+        """What can be known before paying for a launch; seconds, no GPU work."""
+        ...
+
+    async def ready(self, base_url: str) -> bool:
+        """Whether it says that it is ready. Refused and dropped connections are "not yet", never errors."""
+        ...
+
+    async def identify(
+        self, base_url: str, host: Host, launched: Launched, config: Config, facts: BootFacts
+    ) -> Identity | Failure:
+        """Prove that what answers is what was asked for: server_info, log facts, environment."""
+        ...
+
+    async def speculates(self, base_url: str, config: Config) -> RequestRecord | Failure:
+        """A request of at least 2b tokens came back with verify steps counted, where a drafter is configured."""
+        ...
+
+    async def flush(self, base_url: str) -> bool:
+        """Empty the prefix cache; False when the engine refused."""
+        ...
+
+    async def abort(self, base_url: str) -> None:
+        """Abort all requests, before a stop. Never raises."""
+        ...

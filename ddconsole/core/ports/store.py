@@ -1,0 +1,161 @@
+"""The store: one file that loses nothing. Synchronous; the runner calls it on one thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from ddconsole.core.errors import Failure
+    from ddconsole.core.events import Event
+    from ddconsole.core.experiment import Outcome
+    from ddconsole.core.metrics import RequestRecord
+    from ddconsole.core.ports.engine import Launched
+    from ddconsole.core.queue import Edit, Queue
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptKey:
+    """One try at an experiment: `E17`, its second."""
+
+    profile: str
+    id: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEngine:
+    """An engine of ours that may still run on a host, with the effective config that it was started for."""
+
+    key: AttemptKey
+    launched: Launched
+    effective: Mapping[str, Any]
+
+
+class Store(Protocol):
+    """Every method that changes something has it on disk when it returns.
+
+    Raises, all of them: StoreError when the file cannot be read or written.
+    """
+
+    def data_version(self) -> int:
+        """Changes whenever another connection has written (PRAGMA data_version)."""
+        ...
+
+    # --- the queue
+
+    def queue(self, profile: str) -> Queue:
+        """The queue as it stands; empty for a profile never seen."""
+        ...
+
+    def edit(self, profile: str, edit: Edit, *, seen: int | None = None) -> Queue:
+        """Apply an edit in one transaction and return the new queue.
+
+        `seen` is the revision that the editor saw; None applies to whatever stands.
+
+        Raises:
+            RefusedError: the rules refuse it, or `seen` is stale in a way that touches this edit.
+        """
+        ...
+
+    def seed(self, profile: str, edits: Sequence[Edit]) -> bool:
+        """Put a profile's starting queue in, once and never again. False when that was done before."""
+        ...
+
+    # --- attempts and what they measure
+
+    def begin_attempt(self, profile: str, id: str, recipe: Mapping[str, Any], at: datetime) -> AttemptKey:
+        """Mark the experiment running and open an attempt, in one transaction.
+
+        Raises:
+            RefusedError: the experiment is not queued any more.
+        """
+        ...
+
+    def update_recipe(self, key: AttemptKey, recipe: Mapping[str, Any]) -> None:
+        """Add to what the attempt is known to run: versions, command, facts."""
+        ...
+
+    def save_phase(self, key: AttemptKey, phase: str, seconds: float) -> None:
+        """A phase's measured time."""
+        ...
+
+    def save_request(self, key: AttemptKey, pass_name: str, repeat: int, record: RequestRecord) -> None:
+        """A request's whole record."""
+        ...
+
+    def save_pass(self, key: AttemptKey, pass_name: str, repeat: int, summary: Mapping[str, Any]) -> None:
+        """A pass is finished; it is not measured again after a restart."""
+        ...
+
+    def finished_passes(self, key: AttemptKey) -> dict[str, list[dict[str, Any]]]:
+        """Summaries by pass name, one for each repeat."""
+        ...
+
+    def finish_attempt(
+        self, key: AttemptKey, outcome: Outcome, result: Mapping[str, Any], failure: Failure | None, at: datetime
+    ) -> None:
+        """Close the attempt and move the experiment to its end state, in one transaction.
+
+        Interrupted puts the experiment back to queued, at the front.
+        """
+        ...
+
+    def open_attempts(self, profile: str) -> list[AttemptKey]:
+        """Attempts that were begun and never finished: what an unclean end leaves behind."""
+        ...
+
+    def results(self, profile: str) -> list[dict[str, Any]]:
+        """The items of `results list --json`, oldest first, from finished attempts."""
+        ...
+
+    def records(self, key: AttemptKey, pass_name: str | None = None) -> list[RequestRecord]:
+        """The requests of an attempt in the order they ended."""
+        ...
+
+    def phase_history(self, profile: str) -> list[dict[str, float]]:
+        """Seconds by phase of this profile's finished boots and passes, newest first, at most 20."""
+        ...
+
+    # --- engines that we started
+
+    def remember_engine(self, key: AttemptKey, launched: Launched, effective: Mapping[str, Any]) -> None:
+        """Record an engine before anything else is done with it."""
+        ...
+
+    def forget_engine(self, launched: Launched) -> None:
+        """It is proved gone."""
+        ...
+
+    def engines(self, profile: str) -> list[KeptEngine]:
+        """Engines of ours that were not proved gone."""
+        ...
+
+    # --- events and runs
+
+    def append_event(self, profile: str, event: Event) -> Event:
+        """Keep an event and return it with its sequence number. Transient kinds replace their predecessor."""
+        ...
+
+    def events(self, profile: str, after: int = 0, limit: int = 1000) -> list[Event]:
+        """Events with a sequence number above `after`."""
+        ...
+
+    def live(self, profile: str) -> list[Event]:
+        """The latest of each transient kind."""
+        ...
+
+    def begin_run(self, profile: str, run: str, pid: int, at: datetime) -> bool:
+        """A process begins to work on the queue. True when the last one did not end cleanly."""
+        ...
+
+    def end_run(self, run: str, at: datetime) -> None:
+        """It ended cleanly."""
+        ...
+
+    def close(self) -> None:
+        """Close the file."""
+        ...

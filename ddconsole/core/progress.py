@@ -1,0 +1,87 @@
+"""How far an engine has come in starting: phases with measured times, and the weights' bars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+
+class Phase(StrEnum):
+    """A stretch of an attempt. A set with times, not a line: engine versions differ in their order."""
+
+    PREFLIGHT = "preflight"
+    LAUNCH = "launch"
+    INIT = "init"
+    LOAD_TARGET = "load_target"
+    LOAD_DRAFT = "load_draft"
+    KV = "kv"
+    GRAPHS = "graphs"
+    WARMUP = "warmup"
+    READY = "ready"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class ShardBar:
+    """A bar of weight shards as the engine draws it.
+
+    Attributes:
+        done: shards loaded.
+        total: shards in all, or None where the engine does not know.
+        eta_s: our own estimate in seconds, None before it means anything.
+    """
+
+    done: int
+    total: int | None
+    eta_s: float | None = None
+
+    @property
+    def fraction(self) -> float | None:
+        """0 to 1, or None for a bar without a total."""
+        if not self.total:
+            return None
+        return min(self.done / self.total, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class BootProgress:
+    """What the log has shown so far.
+
+    Attributes:
+        phase: the phase that the slowest rank is in.
+        finished: measured seconds by phase, for the phases that have ended.
+        target, draft: the weights' bars; None until the first shard line.
+        graphs: graph captures done and in all, or None.
+        fired_up: the engine has said that it is ready (its word alone; not a proof).
+    """
+
+    phase: Phase = Phase.INIT
+    finished: dict[Phase, float] = field(default_factory=dict)
+    target: ShardBar | None = None
+    draft: ShardBar | None = None
+    graphs: ShardBar | None = None
+    fired_up: bool = False
+
+    def with_phase(self, phase: Phase) -> BootProgress:
+        """The same progress in another phase."""
+        return replace(self, phase=phase)
+
+
+@dataclass(frozen=True, slots=True)
+class BootFacts:
+    """What the engine's own log says it runs: the evidence for contract 2. None is "not said".
+
+    Attributes:
+        verify_width: `num_tokens_per_req` of the target's verify graph, N = B + 1 for a tree.
+        trained_block_size: from the mismatch warning, when the drafter was trained at another block size.
+        bind_failed: the line that says the port was taken, or None.
+    """
+
+    block_size: int | None = None
+    budget: int | None = None
+    window: int | None = None
+    verify_width: int | None = None
+    trained_block_size: int | None = None
+    version: str | None = None
+    bind_failed: str | None = None
+    warnings: tuple[str, ...] = ()

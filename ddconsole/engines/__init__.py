@@ -1,0 +1,1 @@
+"""What an inference server looks like: its command line, its log, its readiness and its failures."""

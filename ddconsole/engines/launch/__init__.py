@@ -1,0 +1,1 @@
+"""How an engine is started on a host, found again, and stopped with proof."""

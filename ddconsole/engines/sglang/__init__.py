@@ -1,0 +1,1 @@
+"""SGLang with a DFlash drafter, and the DDTree forks of it."""

@@ -1,0 +1,1 @@
+"""Results as HTML, SVG, CSV and Markdown, made from core values alone."""

@@ -1,0 +1,1 @@
+"""Who runs what, when: session, attempt, controller, feed, recovery."""

@@ -1,0 +1,1 @@
+"""What is seen. The only room that imports textual."""
