@@ -84,7 +84,7 @@ class EngineSection(Model):
 
     kind: Literal["sglang"] = Field("sglang", description="which engine it is")
     command: list[str] = Field(
-        description="how the server is started, before any argument; {home} is the demo host's folder", min_length=1
+        description="how the server is started, before any argument", min_length=1
     )
     port: Annotated[Whole, Field(ge=1, le=65535)] | Literal["auto"] = Field(
         30000,

@@ -67,7 +67,7 @@ class Store(Protocol):
 
     # --- attempts and what they measure
 
-    def begin_attempt(self, profile: str, id: str, recipe: Mapping[str, Any], at: datetime) -> AttemptKey:
+    def begin_attempt(self, profile: str, experiment: str, recipe: Mapping[str, Any], at: datetime) -> AttemptKey:
         """Mark the experiment running and open an attempt, in one transaction.
 
         Raises:
