@@ -1,0 +1,67 @@
+"""What a screen may ask for. The controller fulfils it, in this process or through the store for another's run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ddconsole.core.queue import Edit, Queue
+    from ddconsole.runner.feed import Feed
+
+
+class Controller(Protocol):
+    """The only door from a screen to the work. Every method returns when its effect is on disk or done.
+
+    Raises, all of them: RefusedError with the reason, StoreError when nothing could be written.
+    """
+
+    @property
+    def feed(self) -> Feed:
+        """What happens, to look at."""
+        ...
+
+    @property
+    def profile_name(self) -> str:
+        """Name of the profile that this is about."""
+        ...
+
+    @property
+    def owns_run(self) -> bool:
+        """This process works on the queue; False when another one does, or nobody."""
+        ...
+
+    @property
+    def autostart(self) -> bool:
+        """The profile asks to start the queue when the screen opens."""
+        ...
+
+    async def parse(self, text: str) -> Edit:
+        """One line of the queue's language as an edit.
+
+        Raises:
+            SpecError: it cannot be read; with the column.
+        """
+        ...
+
+    async def edit(self, edit: Edit, *, seen: int | None = None) -> Queue:
+        """Apply an edit to the queue. `seen` is the revision that the user looked at."""
+        ...
+
+    async def start(self) -> None:
+        """Begin to work on the queue, or go on with it."""
+        ...
+
+    async def pause(self) -> None:
+        """Start nothing new; what runs goes on."""
+        ...
+
+    async def cancel(self) -> None:
+        """Stop the running experiment; it is recorded as cancelled."""
+        ...
+
+    async def close(self, *, keep_engine: bool) -> None:
+        """End the run of this process: the running experiment is interrupted and goes back to the front.
+
+        `keep_engine` leaves a running engine alone; otherwise it is stopped, with proof.
+        """
+        ...
