@@ -194,7 +194,7 @@ BODIES: dict[str, type[Body]] = {
     )
 }  # fmt: skip
 
-TRANSIENT = frozenset({GpuSampled.kind, LogLines.kind})
+TRANSIENT = frozenset({BootProgressed.kind, GpuSampled.kind, LogLines.kind})
 """Kinds of which only the latest matters; they are not kept in the store's list of events."""
 
 

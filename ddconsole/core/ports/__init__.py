@@ -13,7 +13,7 @@ from ddconsole.core.ports.engine import (
 )
 from ddconsole.core.ports.host import ByteStream, Clock, Completed, Connector, Forward, Host
 from ddconsole.core.ports.measure import Answer, HttpRequest, Prompt, RequestDialect, Sandbox, SandboxResult
-from ddconsole.core.ports.store import AttemptKey, KeptEngine, Store
+from ddconsole.core.ports.store import AttemptKey, KeptEngine, RunLock, Store
 
 __all__ = [
     "Answer",
@@ -36,6 +36,7 @@ __all__ = [
     "Liveness",
     "Prompt",
     "RequestDialect",
+    "RunLock",
     "Sandbox",
     "SandboxResult",
     "StopProof",

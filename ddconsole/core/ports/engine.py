@@ -95,6 +95,10 @@ class Launcher(Protocol):
         """
         ...
 
+    async def find(self, host: Host, name: str) -> Launched | None:
+        """The launch of that name by the host's own record: what a console that died in launching left behind."""
+        ...
+
     async def liveness(self, host: Host, launched: Launched) -> Liveness:
         """Whether the process we started lives (by pid, start time and boot), not merely its number."""
         ...

@@ -55,7 +55,10 @@ class Answer:
 class RequestDialect(Protocol):
     """What a request looks like and what its answer tells, for one engine. `passes` sees only this."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Which dialect it is, in a word; written down with every result."""
+        ...
 
     def request(self, prompt: Prompt, workload: Workload, *, ignore_eos: bool = False) -> HttpRequest:
         """The streaming request for `prompt`."""

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from ddconsole.core.config import Config
     from ddconsole.core.errors import Failure
     from ddconsole.core.events import Event
     from ddconsole.core.experiment import Outcome
@@ -33,6 +34,22 @@ class KeptEngine:
     key: AttemptKey
     launched: Launched
     effective: Mapping[str, Any]
+
+
+class RunLock(Protocol):
+    """One runner a host: held by a process, and released by the system when that process dies."""
+
+    def acquire(self) -> None:
+        """Take it.
+
+        Raises:
+            RefusedError: another process holds it; the text says which.
+        """
+        ...
+
+    def release(self) -> None:
+        """Give it back; nothing happens when it is not held."""
+        ...
 
 
 class Store(Protocol):
@@ -67,8 +84,12 @@ class Store(Protocol):
 
     # --- attempts and what they measure
 
-    def begin_attempt(self, profile: str, experiment: str, recipe: Mapping[str, Any], at: datetime) -> AttemptKey:
+    def begin_attempt(
+        self, profile: str, experiment: str, recipe: Mapping[str, Any], at: datetime, config: Config | None = None
+    ) -> AttemptKey:
         """Mark the experiment running and open an attempt, in one transaction.
+
+        `config` is what `base=best` was bound to; None keeps the experiment's own.
 
         Raises:
             RefusedError: the experiment is not queued any more.
@@ -142,6 +163,10 @@ class Store(Protocol):
 
     def events(self, profile: str, after: int = 0, limit: int = 1000) -> list[Event]:
         """Events with a sequence number above `after`."""
+        ...
+
+    def last_run_seq(self, profile: str) -> int:
+        """Sequence number of the newest `run_started`, 0 when there is none."""
         ...
 
     def live(self, profile: str) -> list[Event]:

@@ -1,0 +1,62 @@
+"""One runner a host, by an advisory lock of the operating system: it goes when its process goes, however it dies."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from typing import TYPE_CHECKING
+
+from ddconsole.core.errors import RefusedError, StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class FileRunLock:
+    """An flock on a file that also says, for people, which process holds it."""
+
+    def __init__(self, path: Path, host: str) -> None:
+        self._path = path
+        self._host = host
+        self._file: int | None = None
+
+    def acquire(self) -> None:
+        """Take the lock.
+
+        Raises:
+            RefusedError: another process holds it.
+            StoreError: the lock's file cannot be opened.
+        """
+        if self._file is not None:
+            return
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(f"cannot open the lock {self._path}: {error.strerror}") from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = self._holder(file)
+            os.close(file)
+            raise RefusedError(
+                f"{self._host} is run by {holder}",
+                advice="One runner a host: edit the queue from here, or end that one first.",
+            ) from None
+        os.ftruncate(file, 0)
+        os.pwrite(file, json.dumps({"pid": os.getpid()}).encode(), 0)
+        self._file = file
+
+    def release(self) -> None:
+        """Give it back."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    @staticmethod
+    def _holder(file: int) -> str:
+        with contextlib.suppress(ValueError, KeyError):
+            return f"another ddconsole, pid {json.loads(os.pread(file, 200, 0))['pid']}"
+        return "another ddconsole"

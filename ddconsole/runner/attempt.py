@@ -1,0 +1,218 @@
+"""One try at an experiment: preflight, launch, loading, proof, passes, verdict. Ends in exactly one outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ddconsole.core.errors import DdconsoleError, Failure
+from ddconsole.core.events import ExperimentFinished, FindingSeen, Ready, utc_text
+from ddconsole.core.experiment import Outcome, Workload
+from ddconsole.core.progress import Phase
+from ddconsole.core.verdict import judge, result_item
+from ddconsole.engines.launch.ports import choose_port
+from ddconsole.passes.plan import build_passes
+from ddconsole.runner.boot import Boot
+from ddconsole.runner.estimates import BOOT
+from ddconsole.runner.measuring import Measuring, summaries
+from ddconsole.runner.phases import AttemptFailed, PhaseLog
+from ddconsole.runner.tasks import to_the_end
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ddconsole.core.config import Config, Effective
+    from ddconsole.core.experiment import Experiment
+    from ddconsole.core.ports import AttemptKey, Identity
+    from ddconsole.passes.base import PassResult
+    from ddconsole.runner.bench import Bench
+    from ddconsole.runner.database import Database
+    from ddconsole.runner.journal import Journal
+    from ddconsole.runner.session import Session
+    from ddconsole.runner.slot import EngineSlot, Occupant
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How an attempt ended. `slot_dirty`: something of the engine could not be ended; nothing may start after it."""
+
+    outcome: Outcome
+    failure: Failure | None = None
+    slot_dirty: bool = False
+
+
+@dataclass(slots=True)
+class Measured:
+    """What an attempt has brought so far."""
+
+    identity: Identity | None = None
+    boot_s: float | None = None
+    results: dict[str, list[PassResult]] = field(default_factory=dict)
+
+
+class Attempt:
+    """Takes one experiment through its phases. `why_stopped` is what a cancellation of its task means."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        session: Session,
+        journal: Journal,
+        database: Database,
+        slot: EngineSlot,
+        key: AttemptKey,
+        experiment: Experiment,
+        expected_boot_s: float,
+    ) -> None:
+        assert experiment.config is not None
+        self._bench = bench
+        self._session = session
+        self._journal = journal
+        self._database = database
+        self._slot = slot
+        self._key = key
+        self._experiment = experiment
+        self._config: Config = experiment.config
+        self._effective: Effective = bench.engine.effective(experiment.config)
+        self._expected_boot_s = expected_boot_s
+        self._phases = PhaseLog(journal, bench.clock, key)
+        self._measured = Measured()
+        self._started_at: datetime = bench.clock.now()
+        workload = bench.profile.workload
+        self._workload = Workload(workload.prompts, workload.temperature, workload.thinking)
+        self.why_stopped = Outcome.INTERRUPTED
+
+    async def run(self) -> Ended:
+        """The whole attempt. Whatever happens in it, its end is on disk when this returns."""
+        ended = await self._to_its_end()
+        with contextlib.suppress(asyncio.CancelledError):
+            await to_the_end(self._finish(ended))
+        return ended
+
+    async def _to_its_end(self) -> Ended:
+        try:
+            await self._work()
+            return Ended(*self._judged())
+        except AttemptFailed as failed:
+            return await self._stopped_after(failed.failure)
+        except DdconsoleError as error:
+            return await self._stopped_after(Failure(error.kind, error.what, error.evidence, error.advice))
+        except asyncio.CancelledError:
+            return Ended(self.why_stopped)
+
+    async def _work(self) -> None:
+        occupant = await self._engine()
+        measuring = Measuring(
+            self._bench, self._session, self._journal, self._phases, self._key, occupant, self._workload
+        )
+        passes = build_passes(self._bench.profile, self._experiment.suite, self._experiment.passes, self._bench.sandbox)
+        self._measured.results = await measuring.run(passes, self._experiment.repeats)
+
+    async def _engine(self) -> Occupant:
+        """The engine in the slot, kept or newly started, and proved to be the one asked for."""
+        kept = await self._slot.holds(self._effective)
+        if not kept and self._slot.occupant is not None:
+            async with self._phases.phase(Phase.STOP.value):
+                await self._slot.empty()
+        began = self._bench.clock.monotonic()
+        occupant = self._slot.occupant if kept else await self._launch()
+        assert occupant is not None
+        occupant.follower.key = self._key
+        boot = Boot(
+            self._bench, self._session, self._journal, self._phases, self._key,
+            occupant.launched, occupant.follower, self._expected_boot_s, kept=kept,
+        )  # fmt: skip
+        identity = await boot.until_ready(self._config)
+        seconds = round(self._bench.clock.monotonic() - began, 3)
+        self._measured.identity = identity
+        self._measured.boot_s = None if kept else seconds
+        await self._tell_ready(identity, seconds, kept=kept)
+        return occupant
+
+    async def _launch(self) -> Occupant:
+        engine = self._bench.engine
+        async with self._phases.phase(Phase.PREFLIGHT.value):
+            port = engine.port if engine.port is not None else await self._session.on_host(choose_port)
+            findings = await self._session.on_host(lambda host: engine.preflight(host, self._config, port))
+            for finding in findings:
+                await self._journal.emit(FindingSeen(finding.level, finding.code, finding.text), self._key)
+            blocking = [finding for finding in findings if finding.level == "block"]
+            if blocking:
+                first = blocking[0]
+                evidence = tuple(finding.text for finding in blocking[1:])
+                raise AttemptFailed(Failure(first.code, first.text, evidence, first.advice))
+        async with self._phases.phase(Phase.LAUNCH.value):
+            plan = engine.plan(self._config, port)
+            recipe = {"command": plan.command_line()}
+            await self._database.do(lambda store: store.update_recipe(self._key, recipe))
+            return await to_the_end(self._slot.launch(plan, self._effective, self._key))
+
+    async def _tell_ready(self, identity: Identity, seconds: float, *, kept: bool) -> None:
+        body = Ready(seconds, list(identity.proved), list(identity.unproved), identity.version, kept)
+        recipe = {"engine_version": identity.version, "proved": body.proved, "unproved": body.unproved}
+
+        def also(store: Any) -> None:
+            store.update_recipe(self._key, recipe)
+            if not kept:
+                store.save_phase(self._key, BOOT, seconds)
+
+        await self._journal.emit(body, self._key, also=also)
+
+    def _judged(self) -> tuple[Outcome, Failure | None]:
+        return judge(
+            self._config,
+            summaries(self._measured.results),
+            require=self._bench.profile.limits.require,
+        )
+
+    async def _stopped_after(self, failure: Failure) -> Ended:
+        try:
+            return await to_the_end(self._after_failure(failure))
+        except asyncio.CancelledError:
+            return Ended(Outcome.FAILED, failure)
+
+    async def _after_failure(self, failure: Failure) -> Ended:
+        """A failed engine is not kept; what it leaves behind is the next one's trouble, so it is said."""
+        try:
+            if self._slot.occupant is not None:
+                async with self._phases.phase(Phase.STOP.value):
+                    await self._slot.empty()
+        except AttemptFailed as stuck:
+            return Ended(Outcome.FAILED, failure, slot_dirty=bool(stuck.failure))
+        return Ended(Outcome.FAILED, failure)
+
+    async def _finish(self, ended: Ended) -> None:
+        at = self._bench.clock.now()
+        item = self._item(ended, at)
+        body = ExperimentFinished(
+            ended.outcome.value,
+            str(item["verdict"]),
+            None if ended.failure is None else ended.failure.to_json(),
+            item,
+        )
+        await self._journal.emit(
+            body,
+            self._key,
+            also=lambda store: store.finish_attempt(self._key, ended.outcome, item, ended.failure, at),
+        )
+
+    def _item(self, ended: Ended, at: datetime) -> dict[str, Any]:
+        identity = self._measured.identity
+        return result_item(
+            id=self._key.id,
+            sweep=self._experiment.sweep,
+            attempt=self._key.attempt,
+            outcome=ended.outcome,
+            config=self._config,
+            effective=self._effective,
+            workload=self._workload,
+            engine_version=None if identity is None else identity.version,
+            boot_s=self._measured.boot_s,
+            summaries=summaries(self._measured.results),
+            failure=ended.failure,
+            measured_on=self._bench.profile.host,
+            started_at=utc_text(self._started_at),
+            finished_at=utc_text(at),
+        )

@@ -1,0 +1,35 @@
+"""Everything that an attempt works with, in one hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ddconsole.core.ports import Clock, Connector, Engine, Launcher, RunLock, Sandbox, Store
+    from ddconsole.core.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The parts that the command line wires together for one profile.
+
+    Attributes:
+        name: the profile's name, under which the store keeps its queue.
+        version: ddconsole's own, kept with every result.
+        digest: hash of the profile's file, kept with every result.
+    """
+
+    name: str
+    profile: Profile
+    engine: Engine
+    launcher: Launcher
+    connector: Connector
+    sandbox: Sandbox
+    clock: Clock
+    open_store: Callable[[], Store]
+    lock: RunLock
+    version: str = ""
+    digest: str = ""

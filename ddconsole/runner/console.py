@@ -1,0 +1,165 @@
+"""What stands behind a screen: the feed, the store's watch, the connection, and the run when this process has it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+from ddconsole.core.errors import DdconsoleError, RefusedError, UnreachableError
+from ddconsole.core.events import Connection, Event, Warned
+from ddconsole.core.experiment import Outcome
+from ddconsole.core.queue import SetPaused
+from ddconsole.runner.database import Database
+from ddconsole.runner.drain import Drain
+from ddconsole.runner.feed import Feed
+from ddconsole.runner.journal import Journal
+from ddconsole.runner.session import Session
+from ddconsole.runner.telemetry import watch_gpus
+from ddconsole.runner.watch import StoreWatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import Any
+
+    from ddconsole.core.queue import Edit, Queue
+    from ddconsole.runner.bench import Bench
+    from ddconsole.runner.drain import Tally
+
+
+class Console:
+    """Fulfils `intents.Controller`. Open it, use it, close it; every task it starts has ended by then."""
+
+    def __init__(self, bench: Bench, parse: Callable[[str, Queue], Edit], *, patient: bool = True) -> None:
+        self._bench = bench
+        self._parse = parse
+        self.feed = Feed()
+        self._database = Database(bench.open_store)
+        self._journal = Journal(self._database, self.feed, bench.clock, bench.name)
+        self._session = Session(bench.connector, self._journal, bench.clock, patient=patient)
+        self._watch = StoreWatch(bench, self._database, self.feed, self._queue_changed)
+        self._drain: Drain | None = None
+        self._run: asyncio.Task[Tally] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def profile_name(self) -> str:
+        """Name of the profile that this is about."""
+        return self._bench.name
+
+    @property
+    def owns_run(self) -> bool:
+        """This process works on the queue."""
+        return self._drain is not None
+
+    @property
+    def autostart(self) -> bool:
+        """The profile asks to start the queue when the screen opens."""
+        return self._bench.profile.autostart
+
+    async def open(self, *, telemetry: bool = True) -> None:
+        """Show what is in the store, and begin to watch store and host."""
+        await self._watch.open_at_end()
+        self._spawn(self._watch.run(), "watch-store")
+        if telemetry:
+            self._spawn(self._watch_host(), "watch-gpus")
+
+    async def parse(self, text: str) -> Edit:
+        """One line of the queue's language as an edit."""
+        queue = await self._database.do(lambda store: store.queue(self._bench.name))
+        return self._parse(text, queue)
+
+    async def edit(self, edit: Edit, *, seen: int | None = None) -> Queue:
+        """Apply an edit to the queue."""
+        queue = await self._database.do(lambda store: store.edit(self._bench.name, edit, seen=seen))
+        await self._watch.publish_queue()
+        return queue
+
+    async def start(self) -> None:
+        """Begin to work on the queue, or go on with it."""
+        await self.edit(SetPaused(False))
+        if self._drain is None:
+            await self.begin(waits=True, resume=True)
+            self._run = asyncio.create_task(self._go_on(), name="drain")
+
+    async def begin(self, *, waits: bool, resume: bool) -> bool:
+        """Take the host for this process. True when the last run ended uncleanly.
+
+        Raises:
+            RefusedError: another process works on this host.
+        """
+        drain = Drain(self._bench, self._session, self._journal, self._database, self._watch.publish_queue, waits=waits)
+        self._watch.follows_run = False
+        try:
+            unclean = await drain.begin(resume=resume)
+        except RefusedError:
+            self._watch.follows_run = True
+            raise
+        self._drain = drain
+        await self._watch.publish_queue()
+        return unclean
+
+    async def drain(self, limit: int | None = None) -> Tally:
+        """Work on the queue in the caller's task until it is empty or paused.
+
+        Raises:
+            UnreachableError: the host could not be reached in the first place.
+        """
+        assert self._drain is not None
+        return await self._drain.run(limit)
+
+    async def pause(self) -> None:
+        """Start nothing new; what runs goes on."""
+        await self.edit(SetPaused(True))
+
+    async def cancel(self) -> None:
+        """Stop the running experiment; it is recorded as cancelled."""
+        if self._drain is None:
+            raise RefusedError("this console does not run the queue", advice="Cancel it where it runs.")
+        if not self._drain.stop_attempt(Outcome.CANCELLED):
+            raise RefusedError("nothing runs")
+
+    async def close(self, *, keep_engine: bool) -> None:
+        """End this process's run and every task; the store and the connection are closed."""
+        if self._drain is not None:
+            self._drain.keep_engine = keep_engine
+            await self._end_run(self._drain)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        await self._session.close()
+        await self._journal.settle()
+        await self._database.close()
+
+    async def _go_on(self) -> Tally:
+        assert self._drain is not None
+        try:
+            return await self._drain.run()
+        except DdconsoleError as error:
+            await self._journal.emit(Warned(f"the queue stopped: {error.what}"))
+            raise
+
+    async def _end_run(self, drain: Drain) -> None:
+        drain.stop_attempt(Outcome.INTERRUPTED)
+        if self._run is not None:
+            self._run.cancel()
+            with contextlib.suppress(asyncio.CancelledError, DdconsoleError):
+                await self._run
+        await drain.end()
+        self._drain = None
+
+    async def _watch_host(self) -> None:
+        """Cards and connection of the host, whoever runs the queue."""
+        try:
+            await watch_gpus(self._session, self._journal, self._bench.clock)
+        except UnreachableError as error:
+            body = Connection("lost", detail=error.what)
+            self.feed.publish(Event(0, self._bench.clock.now(), body))
+
+    def _queue_changed(self) -> None:
+        if self._drain is not None:
+            self._drain.queue_changed.set()
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        self._tasks.append(asyncio.create_task(work, name=name))

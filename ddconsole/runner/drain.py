@@ -1,0 +1,224 @@
+"""The loop that works on the queue: one experiment after another, until there is nothing left to do."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from ddconsole.core.errors import RefusedError
+from ddconsole.core.events import ExperimentStarted, RunFinished, RunStarted, Warned
+from ddconsole.core.experiment import Outcome
+from ddconsole.core.queue import SetPaused, next_to_run
+from ddconsole.runner.attempt import Attempt
+from ddconsole.runner.estimates import Estimates
+from ddconsole.runner.phases import AttemptFailed
+from ddconsole.runner.recovery import close_open_attempts, find_engines, remember_lost_launches
+from ddconsole.runner.slot import EngineSlot
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from ddconsole.core.experiment import Experiment
+    from ddconsole.core.ports import AttemptKey
+    from ddconsole.runner.attempt import Ended
+    from ddconsole.runner.bench import Bench
+    from ddconsole.runner.database import Database
+    from ddconsole.runner.journal import Journal
+    from ddconsole.runner.session import Session
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a run has come to."""
+
+    passed: int = 0
+    failed: int = 0
+    reason: str = "drained"
+
+    @property
+    def attempts(self) -> int:
+        """Attempts that ended by themselves."""
+        return self.passed + self.failed
+
+
+class Drain:
+    """Works on one profile's queue in this process.
+
+    `on_queue` is called when it has written to the queue; `waits` keeps it going when the queue is empty or paused.
+    """
+
+    def __init__(
+        self,
+        bench: Bench,
+        session: Session,
+        journal: Journal,
+        database: Database,
+        on_queue: Callable[[], Awaitable[None]],
+        *,
+        waits: bool = False,
+    ) -> None:
+        self._bench = bench
+        self._session = session
+        self._journal = journal
+        self._database = database
+        self._on_queue = on_queue
+        self._waits = waits
+        self._slot = EngineSlot(bench, session, journal, database)
+        self._attempt: Attempt | None = None
+        self._attempt_task: asyncio.Task[Ended] | None = None
+        self._last_cause: str | None = None
+        self._run_id = uuid4().hex
+        self._left_open: list[AttemptKey] = []
+        self.queue_changed = asyncio.Event()
+        self.tally = Tally()
+        self.keep_engine = False
+
+    async def begin(self, *, resume: bool) -> bool:
+        """Take the host, and put right what an unclean end left. True when the last run ended uncleanly.
+
+        After an unclean end the queue is paused unless `resume`.
+
+        Raises:
+            RefusedError: another process works on this host.
+        """
+        self._bench.lock.acquire()
+        name, run_id, at = self._bench.name, self._run_id, self._bench.clock.now()
+        unclean = await self._database.do(lambda store: store.begin_run(name, run_id, os.getpid(), at))
+        await self._journal.emit(RunStarted(self._bench.profile.host, os.getpid(), resumed=unclean and resume))
+        self._left_open = await close_open_attempts(self._database, self._journal, self._bench.clock, name)
+        unclean = unclean or bool(self._left_open)
+        if unclean and not resume:
+            await self._database.do(lambda store: store.edit(name, SetPaused(True)))
+            await self._journal.emit(Warned("the last run did not end cleanly: the queue is paused"))
+        if resume:
+            await self._database.do(lambda store: store.edit(name, SetPaused(False)))
+        await self._queue_written()
+        return unclean
+
+    async def run(self, limit: int | None = None) -> Tally:
+        """Work until the queue is empty or paused, or `limit` attempts have ended; for ever when it waits.
+
+        Raises:
+            UnreachableError: the host could not be reached in the first place.
+        """
+        await self._session.host()
+        await remember_lost_launches(self._database, self._session, self._bench.launcher, self._left_open)
+        await find_engines(self._database, self._journal, self._slot, self._bench.name)
+        while limit is None or self.tally.attempts < limit:
+            experiment = await self._next()
+            if experiment is None:
+                return self.tally
+            await self._one(experiment)
+        self.tally.reason = "max"
+        return self.tally
+
+    def stop_attempt(self, why: Outcome) -> bool:
+        """End the running attempt as cancelled or interrupted. False when nothing runs."""
+        if self._attempt is None or self._attempt_task is None:
+            return False
+        self._attempt.why_stopped = why
+        self._attempt_task.cancel()
+        return True
+
+    async def end(self) -> None:
+        """Leave the host as the user wants it, and say that this run is over."""
+        try:
+            if self.keep_engine:
+                await self._slot.let_go()
+            else:
+                await self._slot.empty()
+        except AttemptFailed as stuck:
+            self.tally.reason = "error"
+            await self._journal.emit(Warned(f"{stuck.failure.what}: {'; '.join(stuck.failure.evidence)}"))
+        finally:
+            run_id, at, tally = self._run_id, self._bench.clock.now(), self.tally
+            await self._journal.emit(
+                RunFinished(tally.reason, tally.passed, tally.failed),
+                also=lambda store: store.end_run(run_id, at),
+            )
+            self._bench.lock.release()
+
+    async def _next(self) -> Experiment | None:
+        """The next experiment; waits for one when this run waits."""
+        while True:
+            self.queue_changed.clear()
+            queue = await self._database.do(lambda store: store.queue(self._bench.name))
+            experiment = None if queue.paused else next_to_run(queue)
+            if experiment is not None or not self._waits:
+                self.tally.reason = "paused" if queue.paused else "drained"
+                return experiment
+            await self.queue_changed.wait()
+
+    async def _one(self, experiment: Experiment) -> None:
+        clock, name = self._bench.clock, self._bench.name
+        assert experiment.config is not None
+        effective = self._bench.engine.effective(experiment.config)
+        recipe = {"ddconsole": self._bench.version, "profile_digest": self._bench.digest}
+        at = clock.now()
+        try:
+            key = await self._database.do(lambda store: store.begin_attempt(name, experiment.id, recipe, at))
+        except RefusedError:
+            return  # it was edited away between the look and the start; look again
+        await self._queue_written()
+        estimates = Estimates(self._bench.profile, await self._database.do(lambda store: store.phase_history(name)))
+        await self._journal.emit(
+            ExperimentStarted(
+                experiment.label,
+                experiment.config.to_json(),
+                effective.to_json(),
+                list(experiment.passes),
+                round(estimates.experiment_s(experiment)[0], 1),
+            ),
+            key,
+        )
+        self._attempt = Attempt(
+            self._bench, self._session, self._journal, self._database, self._slot,
+            key, experiment, estimates.boot_s()[0],
+        )  # fmt: skip
+        await self._ended(await self._watched(self._attempt))
+
+    async def _watched(self, attempt: Attempt) -> Ended:
+        """Run the attempt as a task of its own, so that it can be stopped without stopping the loop."""
+        self._attempt_task = task = asyncio.create_task(attempt.run(), name="attempt")
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            raise
+        finally:
+            self._attempt = self._attempt_task = None
+
+    async def _ended(self, ended: Ended) -> None:
+        await self._queue_written()
+        if ended.outcome is Outcome.PASSED:
+            self.tally.passed += 1
+        elif ended.outcome in (Outcome.FAILED, Outcome.WRONG):
+            self.tally.failed += 1
+        if ended.outcome is Outcome.CANCELLED:
+            await self._slot.empty()
+        cause = ended.failure.cause if ended.failure is not None else None
+        twice = cause is not None and cause == self._last_cause
+        if ended.slot_dirty or twice:
+            await self._pause_for(cause or "stop-incomplete", ended)
+        if ended.outcome is not Outcome.CANCELLED:
+            self._last_cause = cause
+
+    async def _pause_for(self, cause: str, ended: Ended) -> None:
+        """A night is not burnt on one fault."""
+        name = self._bench.name
+        await self._database.do(lambda store: store.edit(name, SetPaused(True)))
+        why = "the engine could not be ended" if ended.slot_dirty else f"{cause} twice in a row"
+        await self._journal.emit(Warned(f"queue paused: {why}"))
+        self._last_cause = None
+        await self._queue_written()
+
+    async def _queue_written(self) -> None:
+        """This process wrote to the queue: show it, and look at it again."""
+        self.queue_changed.set()
+        await self._on_queue()

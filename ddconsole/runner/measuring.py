@@ -1,0 +1,167 @@
+"""The passes of one attempt: each measured whole, or measured again from its start when the line broke in it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from ddconsole.core.errors import Failure, UnreachableError
+from ddconsole.core.events import PassFinished, PassStarted, RequestDone, Warned
+from ddconsole.passes.base import PassContext
+from ddconsole.runner.phases import AttemptFailed, in_phase
+from ddconsole.runner.tasks import end_task
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ddconsole.core.experiment import Workload
+    from ddconsole.core.metrics import RequestRecord
+    from ddconsole.core.ports import AttemptKey
+    from ddconsole.passes.base import MeasuringPass, PassResult
+    from ddconsole.runner.bench import Bench
+    from ddconsole.runner.journal import Journal
+    from ddconsole.runner.phases import PhaseLog
+    from ddconsole.runner.session import Session
+    from ddconsole.runner.slot import Occupant
+
+WATCH_EVERY_S = 2.0
+"""How often the engine's life is checked while a pass runs; seldom, so that the observer does not slow the observed."""
+
+
+class _LineLostError(Exception):
+    """The connection broke while a pass was measured."""
+
+
+class Measuring:
+    """Runs the passes of an attempt against the engine in the slot."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        session: Session,
+        journal: Journal,
+        phases: PhaseLog,
+        key: AttemptKey,
+        occupant: Occupant,
+        workload: Workload,
+    ) -> None:
+        self._bench = bench
+        self._session = session
+        self._journal = journal
+        self._phases = phases
+        self._key = key
+        self._occupant = occupant
+        self._workload = workload
+        self._answered_at = 0.0
+
+    async def run(self, passes: Sequence[MeasuringPass], repeats: int) -> dict[str, list[PassResult]]:
+        """All passes, repeats interleaved. Results by pass name, one for each repeat.
+
+        Raises:
+            AttemptFailed: the engine died or hung in the middle of a pass.
+        """
+        results: dict[str, list[PassResult]] = {}
+        for repeat in range(1, repeats + 1):
+            for measuring in passes:
+                async with self._phases.phase(f"pass:{measuring.name}"):
+                    result = await self._until_whole(measuring, repeat)
+                results.setdefault(measuring.name, []).append(result)
+        return results
+
+    async def _until_whole(self, measuring: MeasuringPass, repeat: int) -> PassResult:
+        while True:
+            host = await self._session.host()
+            try:
+                return await self._once(measuring, repeat)
+            except (UnreachableError, _LineLostError) as error:
+                await self._session.give_up(host, str(error))
+                text = f"connection lost during {measuring.name}: it is measured again from its start"
+                await self._journal.emit(Warned(text), self._key)
+
+    async def _once(self, measuring: MeasuringPass, repeat: int) -> PassResult:
+        clock = self._bench.clock
+        async with self._session.forwarded(self._occupant.launched.port) as base_url:
+            if not await self._bench.engine.flush(base_url):
+                await self._journal.emit(Warned("the engine did not flush its cache: prefixes may be warm"), self._key)
+            await self._journal.emit(PassStarted(measuring.name, measuring.total, repeat), self._key)
+            began = self._answered_at = clock.monotonic()
+            result = await self._guarded(measuring, repeat, base_url)
+            seconds = round(clock.monotonic() - began, 3)
+        await self._check_line(result)
+        await self._journal.emit(
+            PassFinished(measuring.name, seconds, result.summary),
+            self._key,
+            also=lambda store: store.save_pass(self._key, measuring.name, repeat, result.summary),
+        )
+        return result
+
+    async def _guarded(self, measuring: MeasuringPass, repeat: int, base_url: str) -> PassResult:
+        """The pass beside a watch on engine and line; whichever ends first decides."""
+
+        def on_request(record: RequestRecord, done: int, total: int) -> None:
+            self._answered_at = self._bench.clock.monotonic()
+            body = RequestDone(measuring.name, done, total, record.to_json(with_text=False))
+            key, name = self._key, measuring.name
+            self._journal.post(body, key, also=lambda store: store.save_request(key, name, repeat, record))
+
+        context = PassContext(
+            base_url=base_url,
+            dialect=self._bench.engine.dialect,
+            workload=self._workload,
+            clock=self._bench.clock,
+            on_request=on_request,
+        )
+        work = asyncio.create_task(measuring.run(context), name=f"pass-{measuring.name}")
+        watch = asyncio.create_task(self._watch(measuring.name), name="watch-engine")
+        try:
+            await asyncio.wait({work, watch}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                await watch
+            return await work
+        finally:
+            await end_task(work)
+            await end_task(watch)
+
+    async def _watch(self, name: str) -> None:
+        """Ends, always by an exception, when the pass can no longer be measured."""
+        lost = self._session.lost
+        limit = self._bench.profile.stall_s("pass")
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(lost.wait(), WATCH_EVERY_S)
+                raise _LineLostError("the connection was lost")
+            self._occupant.follower.flush()
+            await self._end_at_death(name)
+            silent = self._bench.clock.monotonic() - self._answered_at
+            if silent > limit:
+                raise AttemptFailed(
+                    Failure(
+                        "pass-stalled",
+                        f"no request ended for {silent:.0f} s in {name} (limit {limit:.0f} s)",
+                        tuple(list(self._occupant.follower.recent)[-3:]),
+                        "Look at the engine's log; raise `stalls.pass` in the profile if requests are that long.",
+                        f"pass:{name}",
+                    )
+                )
+
+    async def _end_at_death(self, name: str) -> None:
+        host = await self._session.host()
+        liveness = await self._bench.launcher.liveness(host, self._occupant.launched)
+        if liveness.alive:
+            return
+        await self._occupant.follower.drain()
+        raise AttemptFailed(in_phase(self._occupant.follower.tracker.failure(liveness.exit_status), f"pass:{name}"))
+
+    async def _check_line(self, result: PassResult) -> None:
+        """Requests that failed with the line do not count against the engine: the pass is measured again."""
+        if all(record.ok for record in result.records):
+            return
+        host = await self._session.host()
+        await host.ping()
+        await self._end_at_death(result.name)
+
+
+def summaries(results: dict[str, list[PassResult]]) -> dict[str, list[dict[str, Any]]]:
+    """Only the summaries, as the store keeps them."""
+    return {name: [result.summary for result in repeats] for name, repeats in results.items()}

@@ -1,0 +1,61 @@
+"""What an unclean end left behind: attempts that never ended, engines that may still run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ddconsole.core.events import ExperimentFinished, Warned
+from ddconsole.core.experiment import Outcome
+from ddconsole.runner.slot import launch_name
+
+if TYPE_CHECKING:
+    from ddconsole.core.ports import AttemptKey, Clock, Launcher
+    from ddconsole.runner.database import Database
+    from ddconsole.runner.journal import Journal
+    from ddconsole.runner.session import Session
+    from ddconsole.runner.slot import EngineSlot
+
+
+async def close_open_attempts(database: Database, journal: Journal, clock: Clock, profile: str) -> list[AttemptKey]:
+    """Mark attempts that a dead process left open as interrupted; their experiments go back to the front."""
+    keys = await database.do(lambda store: store.open_attempts(profile))
+    for key in reversed(keys):
+        await _interrupt(journal, clock, key)
+    return keys
+
+
+async def _interrupt(journal: Journal, clock: Clock, key: AttemptKey) -> None:
+    at = clock.now()
+    verdict = "interrupted: the console ended in the middle; queued again at the front"
+    await journal.emit(
+        ExperimentFinished(Outcome.INTERRUPTED.value, verdict),
+        key,
+        also=lambda store: store.finish_attempt(key, Outcome.INTERRUPTED, {}, None, at),
+    )
+
+
+async def remember_lost_launches(
+    database: Database, session: Session, launcher: Launcher, keys: list[AttemptKey]
+) -> None:
+    """Put engines on record whose console died between the launch and its record: the host has its own."""
+    for key in keys:
+        known = await database.do(lambda store, key=key: store.engines(key.profile))  # type: ignore[misc]
+        if any(kept.key == key for kept in known):
+            continue
+        name = launch_name(key)
+        launched = await session.on_host(lambda host, name=name: launcher.find(host, name))  # type: ignore[misc]
+        if launched is not None:
+            await database.do(lambda store, key=key, it=launched: store.remember_engine(key, it, {}))  # type: ignore[misc]
+
+
+async def find_engines(database: Database, journal: Journal, slot: EngineSlot, profile: str) -> None:
+    """Adopt the newest engine of ours that still lives; end older ones and whatever dead ones left behind.
+
+    Raises:
+        AttemptFailed: something of an engine remains that could not be ended.
+    """
+    for kept in await database.do(lambda store: store.engines(profile)):
+        if slot.occupant is not None:
+            await slot.empty()
+        if not await slot.adopt(kept):
+            await journal.emit(Warned(f"the engine of {kept.key.id} had ended; nothing of it is left"), kept.key)

@@ -1,0 +1,125 @@
+"""The one engine that runs on the host: kept when the next config is the same engine, else ended with proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ddconsole.core.errors import Failure, HostError, UnreachableError
+from ddconsole.core.events import Warned
+from ddconsole.runner.follow import LogFollower
+from ddconsole.runner.phases import AttemptFailed
+
+if TYPE_CHECKING:
+    from ddconsole.core.config import Effective
+    from ddconsole.core.ports import AttemptKey, KeptEngine, Launched, LaunchPlan, StopProof
+    from ddconsole.runner.bench import Bench
+    from ddconsole.runner.database import Database
+    from ddconsole.runner.journal import Journal
+    from ddconsole.runner.session import Session
+
+
+@dataclass(slots=True)
+class Occupant:
+    """The engine in the slot, the effective config it was started for, and its log's follower."""
+
+    launched: Launched
+    effective: dict[str, object]
+    follower: LogFollower
+
+
+def launch_name(key: AttemptKey) -> str:
+    """The launch's name on the host, by which it is found again even when our own record of it was lost."""
+    return f"{key.profile}-{key.id}-{key.attempt}"
+
+
+class EngineSlot:
+    """Starts, keeps, adopts and ends engines of ours; never any other process."""
+
+    def __init__(self, bench: Bench, session: Session, journal: Journal, database: Database) -> None:
+        self._bench = bench
+        self._session = session
+        self._journal = journal
+        self._database = database
+        self.occupant: Occupant | None = None
+
+    async def launch(self, plan: LaunchPlan, effective: Effective, key: AttemptKey) -> Occupant:
+        """Start an engine in the empty slot. It is on record before anything else is done with it.
+
+        Raises:
+            HostError, UnreachableError: it could not be started.
+        """
+        assert self.occupant is None
+        host = await self._session.host()
+        launched = await self._bench.launcher.launch(host, plan, launch_name(key))
+        as_json = effective.to_json()
+        await self._database.do(lambda store: store.remember_engine(key, launched, as_json))
+        return self._occupy(launched, as_json, key)
+
+    async def holds(self, effective: Effective) -> bool:
+        """Whether the engine in the slot lives and is the same engine as `effective`."""
+        if self.occupant is None or self.occupant.effective != effective.to_json():
+            return False
+        launched = self.occupant.launched
+        liveness = await self._session.on_host(lambda host: self._bench.launcher.liveness(host, launched))
+        return liveness.alive
+
+    async def adopt(self, kept: KeptEngine) -> bool:
+        """Take an engine that an earlier console started back into the slot. False when it is dead."""
+        launched = kept.launched
+        liveness = await self._session.on_host(lambda host: self._bench.launcher.liveness(host, launched))
+        occupant = self._occupy(launched, dict(kept.effective), kept.key)
+        if liveness.alive:
+            await self._journal.emit(Warned(f"found the engine of {kept.key.id} again, pid {launched.pid}"), kept.key)
+            return True
+        self.occupant = occupant
+        await self.empty()
+        return False
+
+    async def empty(self) -> StopProof | None:
+        """End the engine in the slot and prove that nothing of it is left. None when the slot was empty.
+
+        Raises:
+            AttemptFailed: something remains; the next engine must not be started beside it.
+        """
+        if self.occupant is None:
+            return None
+        occupant = self.occupant
+        await self._abort(occupant.launched.port)
+        proof = await self._session.on_host(lambda host: self._bench.launcher.stop(host, occupant.launched))
+        await occupant.follower.close()
+        if proof.remains:
+            raise AttemptFailed(
+                Failure(
+                    "stop-incomplete",
+                    "the engine was ended, but something of it remains on the host",
+                    proof.remains,
+                    "End these by hand, then retry; ddconsole ends only what it can prove to be its own.",
+                    "stop",
+                )
+            )
+        await self._database.do(lambda store: store.forget_engine(occupant.launched))
+        self.occupant = None
+        return proof
+
+    async def let_go(self) -> None:
+        """Leave the engine running and stop following its log."""
+        if self.occupant is not None:
+            await self.occupant.follower.close()
+            self.occupant = None
+
+    def _occupy(self, launched: Launched, effective: dict[str, object], key: AttemptKey) -> Occupant:
+        tracker = self._bench.engine.tracker()
+        follower = LogFollower(self._session, self._bench.launcher, launched, tracker, self._journal, self._bench.clock)
+        follower.key = key
+        follower.start()
+        self.occupant = Occupant(launched, effective, follower)
+        return self.occupant
+
+    async def _abort(self, port: int) -> None:
+        """Ask the engine to drop its requests, so that TERM does not wait for them. Best effort."""
+        try:
+            async with self._session.forwarded(port) as base_url:
+                await self._bench.engine.abort(base_url)
+        except (HostError, UnreachableError):
+            return
