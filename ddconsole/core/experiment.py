@@ -133,7 +133,9 @@ class Experiment:
         suite: which of the profile's suites gives the passes their sizes: `quick` or `confirm`.
         passes: names of the passes to run, in order.
         requires: id of an experiment that must have passed before this one may start (`after!`), or None.
-        base_best: True for `base=best`: the config's unset knobs are bound at start to the best measured so far.
+        base_best: True for `base=best`: the knobs that are not pinned are bound at start to the best measured so far.
+        pinned: knobs that were typed, by their long names; what `base=best` leaves alone.
+        intent: the user's intention it came from, so that one intention queues it once; empty when not told.
     """
 
     id: str
@@ -150,6 +152,8 @@ class Experiment:
     requires: str | None = None
     base_best: bool = False
     revision: int = 0
+    pinned: tuple[str, ...] = ()
+    intent: str = ""
 
     @property
     def label(self) -> str:

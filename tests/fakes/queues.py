@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from ddconsole.core.config import Algorithm, Config, TopkRule
-from ddconsole.core.experiment import Experiment, Origin
+from ddconsole.core.experiment import Experiment, Origin, Outcome
 from ddconsole.core.queue import Add, Begin, Draft, Edit, End, Queue, Refusal, apply, waiting
 from ddconsole.core.spec import KnobRule, SpecContext
 
@@ -52,8 +52,6 @@ def begun(queue: Queue, id_: str, attempt: int = 1) -> Queue:
 
 def ended(queue: Queue, id_: str, outcome: str = "passed", attempt: int = 1) -> Queue:
     """The queue with an experiment begun and ended."""
-    from ddconsole.core.experiment import Outcome
-
     return applied(begun(queue, id_, attempt), End(id_, attempt, Outcome(outcome)))
 
 

@@ -294,6 +294,11 @@ class TimedStore:
         return timed
 
 
+async def no_sandbox() -> Any:
+    """Scripted passes run no code."""
+    return None
+
+
 def make_bench(folder: Path, script: Script) -> Bench:
     """A bench of scripted parts over a real store."""
     clock = VirtualClock()
@@ -303,7 +308,7 @@ def make_bench(folder: Path, script: Script) -> Bench:
         engine=ScriptedEngine(script),  # type: ignore[arg-type]
         launcher=ScriptedLauncher(script),
         connector=ScriptedConnector(),
-        sandbox=None,  # type: ignore[arg-type]
+        open_sandbox=no_sandbox,
         clock=clock,
         open_store=lambda: TimedStore(SqliteStore(folder / "ddconsole.db"), clock),  # type: ignore[arg-type,return-value]
         lock=FreeLock(),
