@@ -7,11 +7,13 @@ these types turn it into numbers and flags, or refuse it.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from ddconsole.core.config import TopkRule
+from ddconsole.core.profile_problems import InvalidProfileError, KeyPath, KeyRuleError, from_pydantic
+from ddconsole.core.profile_rules import broken_rules
 
 TRUE_WORDS = frozenset({"true", "yes", "on"})
 FALSE_WORDS = frozenset({"false", "no", "off"})
@@ -83,9 +85,7 @@ class EngineSection(Model):
     """The inference server."""
 
     kind: Literal["sglang"] = Field("sglang", description="which engine it is")
-    command: list[str] = Field(
-        description="how the server is started, before any argument", min_length=1
-    )
+    command: list[str] = Field(description="how the server is started, before any argument", min_length=1)
     port: Annotated[Whole, Field(ge=1, le=65535)] | Literal["auto"] = Field(
         30000,
         description="where it listens on the host's loopback; auto takes a free port for each launch",
@@ -133,7 +133,7 @@ class Knob(Model):
         if spelled > 1:
             raise ValueError("expected one of flag, env, json_field, tied")
         if self.default is not None and not self.min <= self.default <= self.max:
-            raise ValueError(f"default {self.default} is outside {self.min} to {self.max}")
+            raise KeyRuleError("default", message=f"expected {self.min} to {self.max}; read {self.default}")
         return self
 
 
@@ -188,7 +188,7 @@ class CodingPass(Model):
 class ThroughputPass(Model):
     """Requests at concurrency levels."""
 
-    concurrency: list[Whole] = Field(default_factory=lambda: [1], min_length=1)
+    concurrency: list[Annotated[Whole, Field(ge=1)]] = Field(default_factory=lambda: [1], min_length=1)
     requests: Whole = Field(8, ge=1, description="requests at each level")
     max_tokens: Whole = Field(256, ge=2)
     warmup: Whole = Field(1, ge=0, description="requests before the first level, not counted")
@@ -201,11 +201,16 @@ class QualityPass(Model):
 
 
 class Suite(Model):
-    """Which passes a suite has, and how big they are."""
+    """Which passes a suite has, and how big they are. A pass that is named without a value has its defaults."""
 
     coding: CodingPass | None = None
     throughput: ThroughputPass | None = None
     quality: QualityPass | None = None
+
+    @field_validator("coding", "throughput", "quality", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        return {} if value is None else value
 
     def names(self) -> tuple[str, ...]:
         """The passes it has, in the order they are run."""
@@ -250,7 +255,7 @@ STALL_DEFAULTS: dict[str, float] = {
 class Profile(Model):
     """A whole profile. `name` is the file's name, not a key of it."""
 
-    schema_: Literal[1] = Field(1, alias="schema")
+    schema_: Annotated[Literal[1], BeforeValidator(_whole)] = Field(1, alias="schema")
     host: str = Field(min_length=1, description="an ssh alias, local, or demo")
     transport: Literal["asyncssh", "openssh"] = "asyncssh"
     autostart: Flag = False
@@ -268,9 +273,57 @@ class Profile(Model):
     def _stall_names(self) -> Profile:
         for name in self.stalls:
             if name not in STALL_DEFAULTS:
-                raise ValueError(f"stalls: unknown phase {name!r}; known: {', '.join(STALL_DEFAULTS)}")
+                raise KeyRuleError("stalls", name, message=f"unknown phase; known: {', '.join(STALL_DEFAULTS)}")
         return self
 
     def stall_s(self, phase: str) -> float:
         """Seconds of silence that `phase` may have."""
         return self.stalls.get(phase, STALL_DEFAULTS.get(phase, 600.0))
+
+
+def parse_profile(data: dict[str, Any]) -> Profile:
+    """The profile that a file's data mean; scalars are text as it was typed.
+
+    Raises:
+        InvalidProfileError: with everything that is wrong, by key.
+    """
+    try:
+        profile = Profile.model_validate(data)
+    except ValidationError as error:
+        raise InvalidProfileError(from_pydantic(error.errors(include_url=False), data)) from None
+    problems = tuple(broken_rules(profile))
+    if problems:
+        raise InvalidProfileError(problems)
+    return profile
+
+
+def known_keys(path: KeyPath) -> tuple[str, ...]:
+    """The keys that the section at `path` may have; empty where any name is allowed."""
+    model: Any = Profile
+    for part in path:
+        field = _fields(model).get(str(part)) if _fields(model) else None
+        model = _section(field.annotation) if field else _section(model)
+    return tuple(_fields(model))
+
+
+def key_help(path: KeyPath) -> str:
+    """What the key at `path` is for, in a few words; empty where nothing is written down."""
+    model: Any = Profile
+    field: Any = None
+    for part in path:
+        field = _fields(model).get(str(part))
+        model = _section(field.annotation) if field else _section(model)
+    return (field.description or "") if field else ""
+
+
+def _fields(model: Any) -> dict[str, Any]:
+    """A section's fields by the name that the file uses."""
+    fields = getattr(model, "model_fields", {})
+    return {field.alias or name: field for name, field in fields.items()}
+
+
+def _section(annotation: Any) -> Any:
+    """The model inside `Model | None`, `dict[str, Model]` and the like; None where there is none."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _section(part))), None)
