@@ -1,0 +1,142 @@
+"""Why an engine died: the first root cause among all ranks' noise, or the honest little that is known."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from ddconsole.core.errors import Failure
+from ddconsole.core.progress import Phase
+from ddconsole.engines.sglang.signatures import SIGNATURES, Signature
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ddconsole.engines.sglang.evidence import Evidence, Line
+
+EVIDENCE_LINES: Final = 8
+"""Lines shown as evidence."""
+
+LINE_SHOWN: Final = 400
+"""Characters of an evidence line."""
+
+PHASE_WORDS: Final = {
+    Phase.LAUNCH: "while being started",
+    Phase.INIT: "while initialising",
+    Phase.LOAD_TARGET: "while loading the target",
+    Phase.LOAD_DRAFT: "while loading the drafter",
+    Phase.KV: "while allocating the KV cache",
+    Phase.GRAPHS: "while capturing graphs",
+    Phase.WARMUP: "in its warm-up",
+    Phase.READY: "after it was ready",
+}
+
+_EXCEPTION = re.compile(r"(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit)\b")
+_ROOT_CUES = ("Scheduler hit an exception", "Traceback (most recent call last)")
+
+
+def diagnose(evidence: Evidence, exit_status: int | None, phase: Phase) -> Failure:
+    """The failure that the log shows; `phase` is where the boot was."""
+    found = first_cause(evidence.errors())
+    if found is not None:
+        signature, groups, line = found
+        groups |= {"when": PHASE_WORDS.get(phase, "at work")}
+        return Failure(
+            cause=signature.cause,
+            what=_fill(signature.what, groups),
+            evidence=_around(line, evidence),
+            advice=_fill(signature.advice, groups),
+            phase=phase.value,
+        )
+    return _unknown(evidence, exit_status, phase)
+
+
+def first_cause(lines: Iterable[Line]) -> tuple[Signature, dict[str, str], Line] | None:
+    """The strongest, then earliest line that a signature explains, with the signature and what its pattern found."""
+    best: tuple[Signature, dict[str, str], Line] | None = None
+    for line in lines:
+        for signature in SIGNATURES:
+            if best is not None and signature.strength >= best[0].strength:
+                continue
+            match = signature.pattern.search(line.text)
+            if match is not None:
+                best = signature, {name: (text or "").strip() for name, text in match.groupdict().items()}, line
+                break
+    return best
+
+
+def _fill(template: str, groups: dict[str, str]) -> str:
+    return template.format(**{name: text[:240] for name, text in groups.items()})
+
+
+def _around(line: Line, evidence: Evidence) -> tuple[str, ...]:
+    """The line itself, with the one that opened that rank's error before it."""
+    block = evidence.blocks.get(line.rank)
+    opened = [
+        other.text for other in (block.lines() if block else ()) if other.number < line.number and _opens(other.text)
+    ]
+    return _shown([*opened[-1:], line.text])
+
+
+def _opens(text: str) -> bool:
+    return any(cue in text for cue in _ROOT_CUES)
+
+
+def _shown(texts: Iterable[str]) -> tuple[str, ...]:
+    """Distinct lines, the last of them, each bounded."""
+    distinct = dict.fromkeys(text.strip()[:LINE_SHOWN] for text in texts if text.strip())
+    return tuple(distinct)[-EVIDENCE_LINES:]
+
+
+# --- nothing in the log has a name
+
+
+def _unknown(evidence: Evidence, exit_status: int | None, phase: Phase) -> Failure:
+    """The exception of the rank that died first; without one, how the process ended."""
+    lines = _first_dead(evidence)
+    exception = next((line for line in reversed(lines) if _EXCEPTION.match(line.text)), None)
+    cause, ended, advice = describe_exit(exit_status)
+    if exception is None:
+        what = f"the engine died {PHASE_WORDS.get(phase, 'at work')}: {ended}"
+        return Failure(cause, what, _shown(line.text for line in lines), advice, phase.value)
+    who = f"rank {exception.rank}" if exception.rank else "the engine"
+    what = f"{who} died {PHASE_WORDS.get(phase, 'at work')}: {exception.text[:240]}"
+    advice = "read the traceback in the full log; the last lines of the rank that died first are shown"
+    return Failure("exception", what, _shown(line.text for line in lines), advice, phase.value)
+
+
+def _first_dead(evidence: Evidence) -> list[Line]:
+    """The lines of the rank whose scheduler raised first; else of the first error; else the log's last."""
+    errors = evidence.errors()
+    opened = next((line for line in errors if _opens(line.text)), None)
+    if opened is None:
+        return list(evidence.tail)
+    return [line for line in errors if line.rank == opened.rank]
+
+
+def describe_exit(status: int | None) -> tuple[str, str, str]:
+    """(cause, words, advice) for an exit status as a shell (128 + signal) or Python (-signal) gives it."""
+    if status is None:
+        return "unknown-end", "how it ended is not known", "the status was not recorded; see the end of the full log"
+    signal = status - 128 if 128 < status < 192 else -status if -64 <= status < 0 else 0
+    if signal == 9:
+        words = (
+            "killed by SIGKILL: by the kernel's OOM killer, by somebody, or by itself, as SGLang does when a child dies"
+        )
+        return "killed", words, "look at dmesg on the host for the OOM killer, and at the end of the full log"
+    if signal == 15:
+        return "stopped", "ended by SIGTERM: somebody stopped it", "look for who did; a stop is not a crash"
+    if signal:
+        name = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 6: "SIGABRT", 7: "SIGBUS", 11: "SIGSEGV"}.get(
+            signal, str(signal)
+        )
+        return "crashed", f"ended by signal {name}", "see the end of the full log, and dmesg on the host"
+    if status == 0:
+        return (
+            "ended",
+            "it ended by itself with status 0",
+            "an engine should go on serving; see the end of the full log",
+        )
+    if status == 127:
+        return "no-command", "its command was not found on the host", "mend engine.command in the profile"
+    return "unknown", f"it ended with status {status}", "see the end of the full log"

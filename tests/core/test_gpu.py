@@ -1,0 +1,205 @@
+"""The query loop's rows, good and odd, become ticks; text in place of rows never becomes a card."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ddconsole.core.gpu import (
+    QUERY_FIELDS,
+    GpuParser,
+    GpuSample,
+    GpuTick,
+    parse_number,
+    parse_row,
+    problem_of,
+    query_command,
+)
+
+DATA = Path(__file__).parent / "data"
+FOURTEEN = (*QUERY_FIELDS[:3], "pstate", "utilization.gpu", "utilization.memory", *QUERY_FIELDS[4:])
+THREE = ("index", "utilization.gpu", "power.draw")
+
+
+def loop_rows() -> bytes:
+    """Three ticks of eight cards, without the comment line."""
+    return b"".join((DATA / "nvidia-smi-loop.csv").read_bytes().splitlines(keepends=True)[1:])
+
+
+def test_three_ticks_of_eight_cards() -> None:
+    """The first tick is complete when the second begins; later ones with their eighth card."""
+    parser = GpuParser(fields=FOURTEEN)
+    ticks = parser.feed(loop_rows())
+    assert [len(tick.samples) for tick in ticks] == [8, 8, 8]
+    first = ticks[0].samples[0]
+    assert first.name == "NVIDIA RTX PRO 6000 Blackwell Server Edition"
+    assert (first.utilization_pct, first.memory_used_mib, first.memory_total_mib) == (88, 88190, 97887)
+    assert (first.power_w, first.power_limit_w, first.sm_clock_mhz) == (425.98, 600.0, 2317)
+    assert (first.pcie_gen, first.pcie_width, first.temperature_c) == (5, 16, 74)
+    assert ticks[-1].problem is None
+
+
+def test_a_known_number_of_cards_completes_the_first_tick_at_once() -> None:
+    """No second of waiting when the host's cards are known."""
+    parser = GpuParser(fields=THREE, expected=2)
+    assert parser.feed(b"0, 5, 70.1\n") == []
+    assert len(parser.feed(b"1, 6, 71.2\n")) == 1
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["[N/A]", "N/A", "[Not Supported]", "[Unknown Error]", "[GPU requires reset]", "[GPU is lost]", "Not Found", "",
+     "[Insufficient Permissions]", "Requested functionality has been deprecated", "[anything new]", "ERR!", "nan"],
+)  # fmt: skip
+def test_every_spelling_of_no_value_is_unknown(cell: str) -> None:
+    """Never 0, and the row's good fields stay."""
+    sample = parse_row(["0", "50", cell], THREE)
+    assert sample == GpuSample(0, utilization_pct=50.0, power_w=None)
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [("412.10", 412.1), ("412.10 W", 412.1), ("97 %", 97.0), ("88000 MiB", 88000.0), ("9223372036854776000", None),
+     ("-5", None), ("1e3", None)],
+)  # fmt: skip
+def test_numbers_with_units_and_outside_the_sane_range(cell: str, expected: float | None) -> None:
+    """Units are stripped; what no card can show is unknown."""
+    assert parse_number(cell, 0, 1e6) == expected
+
+
+def test_power_above_its_limit_is_told_as_it_is() -> None:
+    """228.82 W drawn at a limit of 210 W is a true value."""
+    row = parse_row(["0", "56", "228.82"], THREE)
+    assert row is not None
+    assert row.power_w == 228.82
+
+
+def test_odd_rows_keep_their_good_fields_and_a_lost_card_hides_no_other() -> None:
+    """Card 5 is lost; the seven others are told."""
+    parser = GpuParser(fields=FOURTEEN)
+    ticks = parser.feed((DATA / "nvidia-smi-odd.csv").read_bytes()) + parser.finish()
+    assert len(ticks) == 1
+    cards = ticks[0].samples
+    assert [card.index for card in cards] == list(range(8))
+    assert cards[1].utilization_pct is None
+    assert cards[1].power_w == 412.31
+    assert cards[2].power_w is None
+    assert cards[4].temperature_c is None
+    assert cards[5].lost is not None
+    assert cards[5].utilization_pct is None
+    assert cards[7].lost is None
+
+
+def test_what_is_known_of_a_card_is_not_overwritten_by_an_unreadable_value() -> None:
+    """Total memory is known from the first tick; utilization is of the moment and becomes unknown."""
+    fields = ("index", "uuid", "utilization.gpu", "memory.total")
+    parser = GpuParser(fields=fields, expected=1)
+    parser.feed(b"0, GPU-a, 50, 97887\n")
+    (tick,) = parser.feed(b"0, GPU-a, [N/A], [N/A]\n")
+    assert tick.samples[0] == GpuSample(0, "GPU-a", memory_total_mib=97887)
+    (other,) = parser.feed(b"0, GPU-b, [N/A], [N/A]\n")
+    assert other.samples[0].memory_total_mib is None
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Failed to initialize NVML: Driver/library version mismatch", "driver-mismatch"),
+        ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure", "driver-down"),
+        ("No devices were found", "no-gpu"),
+        ("Failed to initialize NVML: Unknown Error", "nvml"),
+        ("Failed to initialize NVML: No supported GPUs were found", "no-gpu"),
+        ('Field "clocks_throttle_reasons.unknown" is not a valid field to query.', "bad-field"),
+        ("/bin/sh: nvidia-smi: command not found", "no-nvidia-smi"),
+        ("Unable to determine the device handle for GPU0000:41:00.0: Unknown Error", "device-lost"),
+        ("welcome!", "unreadable"),
+    ],
+)
+def test_error_text_is_a_named_problem(text: str, code: str) -> None:
+    """The text is kept; no card is called "Failed to initialize NVML"."""
+    parser = GpuParser()
+    (tick,) = parser.feed(text.encode() + b"\n")
+    assert tick.samples == ()
+    assert tick.problem is not None
+    assert tick.problem.code == code
+    assert tick.problem.text == text
+
+
+def test_a_driver_mismatch_says_what_to_do() -> None:
+    """Both lines of the broken host's answer are taken; the first names the fault."""
+    first, *_ = GpuParser().feed((DATA / "nvidia-smi-broken.txt").read_bytes())
+    assert first.problem is not None
+    assert "reboot" in str(first.problem)
+
+
+def test_a_row_cut_by_decimal_commas_is_refused_not_shifted() -> None:
+    """`412,10` makes four cells of three: left out, with a problem that names it."""
+    parser = GpuParser(fields=THREE, expected=2)
+    parser.feed(b"0, 50, 400.0\n")
+    ticks = parser.feed(b"1, 50, 412,10\n0, 51, 401.0\n")
+    assert [card.index for card in ticks[0].samples] == [0]
+    assert ticks[0].problem is not None
+    assert ticks[0].problem.code == "bad-row"
+
+
+def test_blank_lines_and_carriage_returns_change_nothing() -> None:
+    """Wrappers print blank lines between ticks."""
+    parser = GpuParser(fields=THREE, expected=1)
+    assert len(parser.feed(b"\r\n\n0, 1, 2\r\n\n\n0, 3, 4\n")) == 2
+
+
+def test_a_card_that_appears_is_added_and_one_that_goes_is_dropped() -> None:
+    """The number of cards is learned from what answers."""
+    parser = GpuParser(fields=THREE, expected=1)
+    ticks = parser.feed(b"0, 1, 2\n1, 1, 2\n0, 3, 4\n1, 3, 4\n0, 5, 6\n0, 7, 8\n")
+    assert [len(tick.samples) for tick in ticks] == [1, 2, 2, 1, 1]
+
+
+def test_an_endless_line_is_bounded_and_its_end_is_no_row() -> None:
+    """The tail of a cut line must not read as a fresh row."""
+    parser = GpuParser(fields=THREE, expected=1)
+    assert parser.feed(b"x" * 100_000) == []
+    assert parser.feed(b"0, 1, 2") == []
+    assert parser.feed(b"\n") == []
+    assert len(parser.feed(b"0, 1, 2\n")) == 1
+
+
+def test_values_survive_json() -> None:
+    """A sample is written to events and read back."""
+    sample = GpuSample(3, "GPU-x", "card", 50.0, 1, 2, 3.0, 4.0, 5.0, 6, 5, 16)
+    assert GpuSample.from_json(json.loads(json.dumps(sample.to_json()))) == sample
+    assert GpuTick((sample,), problem_of("No devices were found")).to_json()["problem"].startswith("No devices")
+
+
+def test_the_command_names_the_fields_in_the_order_in_which_they_are_read() -> None:
+    """Columns are mapped by place."""
+    command = query_command(500)
+    assert command[2:4] == ("nvidia-smi", "--query-gpu=" + ",".join(QUERY_FIELDS))
+    assert command[-2:] == ("-lms", "500")
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(max_size=60), max_size=30))
+def test_no_bytes_raise(pieces: list[bytes]) -> None:
+    """Whatever arrives, however it is cut: ticks of unique cards and JSON without NaN."""
+    parser = GpuParser(fields=THREE)
+    for tick in [tick for piece in pieces for tick in parser.feed(piece)] + parser.finish():
+        assert len({card.index for card in tick.samples}) == len(tick.samples)
+        json.dumps(tick.to_json(), allow_nan=False)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 3500), max_size=12))
+def test_the_cut_changes_nothing(cuts: list[int]) -> None:
+    """Whole or in pieces, the same ticks."""
+    rows = loop_rows()
+    whole = GpuParser(fields=FOURTEEN).feed(rows)
+    edges = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
+    parser = GpuParser(fields=FOURTEEN)
+    pieces = [tick for a, b in pairwise(edges) for tick in parser.feed(rows[a:b])]
+    assert pieces == whole

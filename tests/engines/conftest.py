@@ -1,0 +1,23 @@
+"""Profiles as tests need them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ddconsole.core.profile import Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.fixture
+def make_profile() -> Callable[..., Profile]:
+    """A profile with the sections given over small defaults."""
+
+    def make(engine: dict[str, Any] | None = None, **sections: Any) -> Profile:
+        base: dict[str, Any] = {"command": ["python3", "-m", "sglang.launch_server"], "model": "M", "drafter": "D"}
+        return Profile(schema=1, host="local", engine=base | (engine or {}), **sections)
+
+    return make
