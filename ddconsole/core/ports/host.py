@@ -48,6 +48,7 @@ class ByteStream(Protocol):
 
         Raises:
             UnreachableError: the connection was lost.
+            HostError: the program could not be run at all.
         """
         ...
 

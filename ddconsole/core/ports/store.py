@@ -173,12 +173,16 @@ class Store(Protocol):
         """The latest of each transient kind."""
         ...
 
-    def begin_run(self, profile: str, run: str, pid: int, at: datetime) -> bool:
-        """A process begins to work on the queue. True when the last one did not end cleanly."""
+    def begin_run(self, profile: str, run: str, pid: int, at: datetime) -> None:
+        """A process begins to work on the queue."""
         ...
 
     def end_run(self, run: str, at: datetime) -> None:
         """It ended cleanly."""
+        ...
+
+    def close_unclean_runs(self, profile: str, at: datetime) -> bool:
+        """Mark runs as over whose process died in them. True when there was one."""
         ...
 
     def close(self) -> None:

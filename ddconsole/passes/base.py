@@ -1,0 +1,116 @@
+"""What a pass is given, what it gives back, and the Protocol that every pass fulfils."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ddconsole.core.quality import inspect_records
+from ddconsole.passes.client import STALL_S
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from ddconsole.core.experiment import Workload
+    from ddconsole.core.levels import LevelSummary
+    from ddconsole.core.metrics import RequestRecord
+    from ddconsole.core.ports import Clock, Prompt, RequestDialect
+
+WARMUP_TOKENS = 64
+"""A warm-up answer is at most this long; it only has to touch every kernel."""
+
+ERRORS_KEPT = 5
+"""Different errors that a summary tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassContext:
+    """An engine that is ready, and who wants to hear of each request.
+
+    Attributes:
+        base_url: where the engine answers, `http://127.0.0.1:PORT`.
+        on_request: called with (record, requests done, requests in all) as each measured request ends.
+        flush: empties the engine's prefix cache between levels, False when it refused; None leaves it alone.
+        stall_s: seconds without an event after which one request is given up.
+    """
+
+    base_url: str
+    dialect: RequestDialect
+    workload: Workload
+    clock: Clock
+    on_request: Callable[[RequestRecord, int, int], None]
+    flush: Callable[[], Awaitable[bool]] | None = None
+    stall_s: float = STALL_S
+
+
+@dataclass(frozen=True, slots=True)
+class PassResult:
+    """A finished pass: its summary (JSON values, units in the names) and the records behind it."""
+
+    name: str
+    summary: dict[str, Any]
+    records: tuple[RequestRecord, ...] = ()
+
+
+class MeasuringPass(Protocol):
+    """One measurement of a ready engine."""
+
+    @property
+    def name(self) -> str:
+        """`coding`, `throughput`, `quality`."""
+        ...
+
+    @property
+    def total(self) -> int:
+        """Requests that it will send, warm-up not counted."""
+        ...
+
+    async def run(self, context: PassContext) -> PassResult:
+        """Measure. Faults of single requests are records with an error, never exceptions."""
+        ...
+
+
+class Progress:
+    """Counts the requests of a pass as they end and tells the context."""
+
+    def __init__(self, context: PassContext, total: int) -> None:
+        self._context = context
+        self._total = total
+        self.records: list[RequestRecord] = []
+
+    def add(self, record: RequestRecord) -> None:
+        """A measured request ended."""
+        self.records.append(record)
+        self._context.on_request(record, len(self.records), self._total)
+
+
+def pass_summary(records: Sequence[RequestRecord], levels: Sequence[LevelSummary]) -> dict[str, Any]:
+    """What every pass tells: counts, errors in the server's words, alarms, levels, and what pairs prompts.
+
+    `by_prompt` holds [ΣC, ΣE2E in seconds] of the concurrency-1 requests that count, for comparing configs.
+    """
+    errors = Counter(record.error for record in records if record.error is not None)
+    by_prompt: dict[str, list[float]] = {}
+    for record in records:
+        if record.ok and record.concurrency == 1:
+            tokens, seconds = by_prompt.get(record.prompt_id, (0, 0.0))
+            by_prompt[record.prompt_id] = [tokens + (record.completion_tokens or 0), seconds + record.end_s]
+    return {
+        "requests": len(records),
+        "failed": sum(errors.values()),
+        "errors": [{"text": text, "count": count} for text, count in errors.most_common(ERRORS_KEPT)],
+        "findings": [finding.to_json() for finding in inspect_records(records)],
+        "levels": [level.to_json() for level in levels],
+        "by_prompt": by_prompt,
+    }
+
+
+def warmup_prompt(prompt: Prompt) -> Prompt:
+    """The same shape as `prompt` without its prefix: a warm-up must not put a measured prompt into the prefix cache."""
+    return replace(
+        prompt,
+        id=f"warm-up:{prompt.id}",
+        text=f"(warm-up) {prompt.text}",
+        max_tokens=min(prompt.max_tokens, WARMUP_TOKENS),
+    )

@@ -1,0 +1,113 @@
+"""The closed loop, and what it costs this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import TYPE_CHECKING
+
+from ddconsole.core.levels import ClientLoad
+from ddconsole.core.stats import percentile
+from ddconsole.passes.base import warmup_prompt
+from ddconsole.passes.client import ask, open_client
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+
+    import httpx
+
+    from ddconsole.core.metrics import RequestRecord
+    from ddconsole.core.ports import Prompt
+    from ddconsole.passes.base import PassContext
+
+LAG_EVERY_S = 0.1
+"""How often the event loop's lag is sampled: seldom enough not to be part of what it measures."""
+
+
+class LoadWatch:
+    """Measures this process's CPU share and the event loop's lag while a level runs."""
+
+    def __init__(self) -> None:
+        self._lags: list[float] = []
+        self._cpu = self._wall = 0.0
+
+    async def _sample(self) -> None:
+        while True:
+            due = time.perf_counter() + LAG_EVERY_S
+            await asyncio.sleep(LAG_EVERY_S)
+            self._lags.append(max(time.perf_counter() - due, 0.0))
+
+    @contextlib.asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Sample while the body runs."""
+        cpu, wall = time.process_time(), time.perf_counter()
+        sampler = asyncio.create_task(self._sample(), name="load-watch")
+        try:
+            yield
+        finally:
+            sampler.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await sampler
+            self._cpu += time.process_time() - cpu
+            self._wall += time.perf_counter() - wall
+
+    def result(self) -> ClientLoad:
+        """What was measured."""
+        return ClientLoad(self._cpu / self._wall if self._wall else None, percentile(self._lags, 0.99))
+
+
+async def closed_loop(
+    context: PassContext,
+    prompts: Sequence[Prompt],
+    concurrency: int,
+    on_record: Callable[[RequestRecord], None],
+) -> tuple[list[RequestRecord], float]:
+    """Ask every prompt, `concurrency` at a time: each stream takes the next prompt as soon as its last one ended.
+
+    Returns:
+        The records in the order they ended, and the wall time from the first request sent to the last response's end.
+    """
+    records: list[RequestRecord] = []
+    queue = iter(prompts)
+    async with open_client(context.base_url, streams=concurrency, stall_s=context.stall_s) as client:
+        origin = context.clock.monotonic()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(concurrency, len(prompts))):
+                group.create_task(_stream(context, client, queue, concurrency, origin, records, on_record))
+    return records, max((record.started_s + record.end_s for record in records), default=0.0)
+
+
+async def warm_up(context: PassContext, prompts: Sequence[Prompt], concurrency: int) -> str | None:
+    """Ask the same shapes without counting them. Returns the first error; the measured requests will show it too."""
+    records, _ = await closed_loop(context, [warmup_prompt(prompt) for prompt in prompts], concurrency, _unheard)
+    return next((record.error for record in records if record.error is not None), None)
+
+
+def _unheard(_record: RequestRecord) -> None:
+    """Warm-up requests are told to nobody."""
+
+
+async def _stream(
+    context: PassContext,
+    client: httpx.AsyncClient,
+    queue: Iterator[Prompt],
+    concurrency: int,
+    origin: float,
+    records: list[RequestRecord],
+    on_record: Callable[[RequestRecord], None],
+) -> None:
+    """One of the streams of a closed loop."""
+    for prompt in queue:
+        record = await ask(
+            client,
+            context.dialect,
+            prompt,
+            context.workload,
+            clock=context.clock,
+            concurrency=concurrency,
+            stall_s=context.stall_s,
+            origin=origin,
+        )
+        records.append(record)
+        on_record(record)

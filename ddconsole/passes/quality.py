@@ -1,0 +1,66 @@
+"""The quality pass: a few prompts, each asked twice, for the alarms that speed hides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ddconsole.core.levels import summarise_level
+from ddconsole.core.quality import compare_texts, self_divergence
+from ddconsole.passes.base import PassResult, Progress, pass_summary
+from ddconsole.passes.load import closed_loop
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ddconsole.core.ports import Prompt
+    from ddconsole.core.profile import QualityPass
+    from ddconsole.passes.base import PassContext
+
+PROMPTS = 4
+"""Prompts that are asked."""
+
+ASKED = 2
+"""Times that each is asked: the second time shows how far the engine leaves itself."""
+
+MAX_TOKENS = 512
+"""Long enough for a loop to show."""
+
+
+class QualityMeasure:
+    """Looks at what is answered, not at how fast.
+
+    Args:
+        references: texts of a control by prompt id, when there are any, to compare with.
+        floor: how often the control leaves its own texts, when that was measured.
+    """
+
+    name = "quality"
+
+    def __init__(
+        self,
+        plan: QualityPass,
+        prompts: Sequence[Prompt],
+        references: Mapping[str, str] | None = None,
+        floor: float | None = None,
+    ) -> None:
+        self._plan = plan
+        self._prompts = tuple(prompts[:PROMPTS])
+        self._references = references or {}
+        self._floor = floor
+
+    @property
+    def total(self) -> int:
+        """Every prompt as often as it is asked."""
+        return len(self._prompts) * ASKED
+
+    async def run(self, context: PassContext) -> PassResult:
+        """Ask all prompts, then all of them again."""
+        progress = Progress(context, self.total)
+        records, wall_s = await closed_loop(context, self._prompts * ASKED, 1, progress.add)
+        summary = pass_summary(records, [summarise_level(records, wall_s, 1)])
+        differing = compare_texts(records, self._references, self._floor)
+        summary["findings"] += [finding.to_json() for finding in differing]
+        greedy = context.workload.temperature == 0
+        summary["self_divergence"] = self_divergence(records) if greedy else None
+        summary["min_tau"] = self._plan.min_tau
+        return PassResult(self.name, summary, tuple(records))
