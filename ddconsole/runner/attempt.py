@@ -107,7 +107,8 @@ class Attempt:
         measuring = Measuring(
             self._bench, self._session, self._journal, self._phases, self._key, occupant, self._workload
         )
-        passes = build_passes(self._bench.profile, self._experiment.suite, self._experiment.passes, self._bench.sandbox)
+        sandbox = await self._bench.open_sandbox()
+        passes = build_passes(self._bench.profile, self._experiment.suite, self._experiment.passes, sandbox)
         self._measured.results = await measuring.run(passes, self._experiment.repeats)
 
     async def _engine(self) -> Occupant:

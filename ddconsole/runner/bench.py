@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from ddconsole.core.ports import Clock, Connector, Engine, Launcher, RunLock, Sandbox, Store
     from ddconsole.core.profile import Profile
@@ -27,7 +27,7 @@ class Bench:
     engine: Engine
     launcher: Launcher
     connector: Connector
-    sandbox: Sandbox
+    open_sandbox: Callable[[], Awaitable[Sandbox]]
     clock: Clock
     open_store: Callable[[], Store]
     lock: RunLock

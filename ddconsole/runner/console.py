@@ -14,6 +14,7 @@ from ddconsole.runner.database import Database
 from ddconsole.runner.drain import Drain
 from ddconsole.runner.feed import Feed
 from ddconsole.runner.journal import Journal
+from ddconsole.runner.recovery import put_right
 from ddconsole.runner.session import Session
 from ddconsole.runner.telemetry import watch_gpus
 from ddconsole.runner.watch import StoreWatch
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import Any
 
+    from ddconsole.core.ports import AttemptKey
     from ddconsole.core.queue import Edit, Queue
     from ddconsole.runner.bench import Bench
     from ddconsole.runner.drain import Tally
@@ -41,6 +43,7 @@ class Console:
         self._drain: Drain | None = None
         self._run: asyncio.Task[Tally] | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._left_open: list[AttemptKey] | None = None
 
     @property
     def profile_name(self) -> str:
@@ -54,11 +57,12 @@ class Console:
 
     @property
     def autostart(self) -> bool:
-        """The profile asks to start the queue when the screen opens."""
-        return self._bench.profile.autostart
+        """The profile asks to start the queue when the screen opens; not after an unclean end."""
+        return self._bench.profile.autostart and self._left_open is None
 
     async def open(self, *, telemetry: bool = True) -> None:
-        """Show what is in the store, and begin to watch store and host."""
+        """Put right what a dead process left, show what is in the store, and begin to watch store and host."""
+        await self._put_right()
         await self._watch.open_at_end()
         self._spawn(self._watch.run(), "watch-store")
         if telemetry:
@@ -82,22 +86,21 @@ class Console:
             await self.begin(waits=True, resume=True)
             self._run = asyncio.create_task(self._go_on(), name="drain")
 
-    async def begin(self, *, waits: bool, resume: bool) -> bool:
-        """Take the host for this process. True when the last run ended uncleanly.
+    async def begin(self, *, waits: bool, resume: bool) -> None:
+        """Take the host for this process. `resume` goes on with a paused queue.
 
         Raises:
             RefusedError: another process works on this host.
         """
         drain = Drain(self._bench, self._session, self._journal, self._database, self._watch.publish_queue, waits=waits)
+        drain.left_open = self._left_open or []
         self._watch.follows_run = False
         try:
-            unclean = await drain.begin(resume=resume)
+            await drain.begin(resume=resume)
         except RefusedError:
             self._watch.follows_run = True
             raise
         self._drain = drain
-        await self._watch.publish_queue()
-        return unclean
 
     async def drain(self, limit: int | None = None) -> Tally:
         """Work on the queue in the caller's task until it is empty or paused.
@@ -131,6 +134,17 @@ class Console:
         await self._session.close()
         await self._journal.settle()
         await self._database.close()
+
+    async def _put_right(self) -> None:
+        """Under the run lock, so that another console's living run is never mistaken for a dead one's remains."""
+        try:
+            self._bench.lock.acquire()
+        except RefusedError:
+            return
+        try:
+            self._left_open = await put_right(self._database, self._journal, self._bench.clock, self._bench.name)
+        finally:
+            self._bench.lock.release()
 
     async def _go_on(self) -> Tally:
         assert self._drain is not None

@@ -16,7 +16,7 @@ from ddconsole.core.queue import SetPaused, next_to_run
 from ddconsole.runner.attempt import Attempt
 from ddconsole.runner.estimates import Estimates
 from ddconsole.runner.phases import AttemptFailed
-from ddconsole.runner.recovery import close_open_attempts, find_engines, remember_lost_launches
+from ddconsole.runner.recovery import find_engines, remember_lost_launches
 from ddconsole.runner.slot import EngineSlot
 
 if TYPE_CHECKING:
@@ -72,32 +72,26 @@ class Drain:
         self._attempt_task: asyncio.Task[Ended] | None = None
         self._last_cause: str | None = None
         self._run_id = uuid4().hex
-        self._left_open: list[AttemptKey] = []
+        self.left_open: list[AttemptKey] = []
         self.queue_changed = asyncio.Event()
         self.tally = Tally()
         self.keep_engine = False
 
-    async def begin(self, *, resume: bool) -> bool:
-        """Take the host, and put right what an unclean end left. True when the last run ended uncleanly.
-
-        After an unclean end the queue is paused unless `resume`.
+    async def begin(self, *, resume: bool) -> None:
+        """Take the host for this process; `resume` goes on with a paused queue.
 
         Raises:
             RefusedError: another process works on this host.
         """
         self._bench.lock.acquire()
         name, run_id, at = self._bench.name, self._run_id, self._bench.clock.now()
-        unclean = await self._database.do(lambda store: store.begin_run(name, run_id, os.getpid(), at))
-        await self._journal.emit(RunStarted(self._bench.profile.host, os.getpid(), resumed=unclean and resume))
-        self._left_open = await close_open_attempts(self._database, self._journal, self._bench.clock, name)
-        unclean = unclean or bool(self._left_open)
-        if unclean and not resume:
-            await self._database.do(lambda store: store.edit(name, SetPaused(True)))
-            await self._journal.emit(Warned("the last run did not end cleanly: the queue is paused"))
+        await self._journal.emit(
+            RunStarted(self._bench.profile.host, os.getpid(), resumed=resume),
+            also=lambda store: store.begin_run(name, run_id, os.getpid(), at),
+        )
         if resume:
             await self._database.do(lambda store: store.edit(name, SetPaused(False)))
         await self._queue_written()
-        return unclean
 
     async def run(self, limit: int | None = None) -> Tally:
         """Work until the queue is empty or paused, or `limit` attempts have ended; for ever when it waits.
@@ -106,7 +100,7 @@ class Drain:
             UnreachableError: the host could not be reached in the first place.
         """
         await self._session.host()
-        await remember_lost_launches(self._database, self._session, self._bench.launcher, self._left_open)
+        await remember_lost_launches(self._database, self._session, self._bench.launcher, self.left_open)
         await find_engines(self._database, self._journal, self._slot, self._bench.name)
         while limit is None or self.tally.attempts < limit:
             experiment = await self._next()

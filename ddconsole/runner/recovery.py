@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ddconsole.core.events import ExperimentFinished, Warned
 from ddconsole.core.experiment import Outcome
+from ddconsole.core.queue import SetPaused
 from ddconsole.runner.slot import launch_name
 
 if TYPE_CHECKING:
@@ -16,11 +17,19 @@ if TYPE_CHECKING:
     from ddconsole.runner.slot import EngineSlot
 
 
-async def close_open_attempts(database: Database, journal: Journal, clock: Clock, profile: str) -> list[AttemptKey]:
-    """Mark attempts that a dead process left open as interrupted; their experiments go back to the front."""
+async def put_right(database: Database, journal: Journal, clock: Clock, profile: str) -> list[AttemptKey] | None:
+    """Close what a process that died left open; None when the last run ended cleanly. Call it under the run lock.
+
+    Its attempts are interrupted and their experiments back at the front, and the queue is paused.
+    """
     keys = await database.do(lambda store: store.open_attempts(profile))
+    died = await database.do(lambda store: store.close_unclean_runs(profile, clock.now()))
     for key in reversed(keys):
         await _interrupt(journal, clock, key)
+    if not died and not keys:
+        return None
+    await database.do(lambda store: store.edit(profile, SetPaused(True)))
+    await journal.emit(Warned("the last run did not end cleanly: the queue is paused"))
     return keys
 
 

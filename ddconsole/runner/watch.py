@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ddconsole.core.documents import queue_document
 from ddconsole.core.events import TRANSIENT, Event, QueueChanged
-from ddconsole.runner.estimates import Estimates
+from ddconsole.runner.outlook import Outlook
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ddconsole.core.ports import Store
-    from ddconsole.core.queue import Queue
     from ddconsole.runner.bench import Bench
     from ddconsole.runner.database import Database
     from ddconsole.runner.feed import Feed
@@ -84,7 +82,8 @@ class StoreWatch:
 
     def _document(self, store: Store) -> tuple[dict[str, Any], int]:
         queue = store.queue(self._bench.name)
-        return document_of(self._bench, store, queue), queue.revision
+        outlook = Outlook(self._bench.name, self._bench.profile, store.phase_history(self._bench.name))
+        return outlook.document(queue, self._bench.clock.now()), queue.revision
 
     async def _publish_events(self) -> None:
         name, after = self._bench.name, self._seen.seq
@@ -105,9 +104,3 @@ def last_seq(store: Store, profile: str, after: int) -> int:
     while fresh := store.events(profile, after, BACKLOG):
         after = fresh[-1].seq
     return after
-
-
-def document_of(bench: Bench, store: Store, queue: Queue) -> dict[str, Any]:
-    """The document of `queue list --json`, with this host's own estimates."""
-    estimates = Estimates(bench.profile, store.phase_history(bench.name))
-    return queue_document(bench.name, queue, bench.engine.effective, estimates.experiment_s, bench.clock.now())

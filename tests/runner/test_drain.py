@@ -247,8 +247,11 @@ async def test_an_unclean_end_is_put_right_and_waits_for_a_word(world: Opened) -
         store.begin_run("scripted", "killed", 1, w.bench.clock.now())
         store.begin_attempt("scripted", "E1", {}, w.bench.clock.now())
         store.close()
-        assert await w.drain() == "paused"
-        assert w.outcomes() == ["interrupted"]
+    async with world() as after:
+        states = [item["state"] for item in after.console.feed.view.queue["items"]]
+        assert states == ["queued", "queued"]
+        assert not after.console.autostart
+        assert await after.drain() == "paused"
     async with world() as again:
         assert await again.drain(resume=True) == "drained"
         assert again.outcomes() == ["passed", "passed"]

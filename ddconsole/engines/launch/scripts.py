@@ -163,7 +163,7 @@ group=0
 root_reused "$pid" "$ticks" || group=$pid
 forced=no
 end() {
-  if [ "$group" != 0 ]; then kill "-$1" -- "-$group" 2>/dev/null; fi
+  if [ "$group" != 0 ]; then kill "-$1" "-$group" 2>/dev/null; fi
   for one in $2; do kill "-$1" "$one" 2>/dev/null; done
 }
 end_after() {

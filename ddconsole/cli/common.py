@@ -1,0 +1,139 @@
+"""What every command shares: the profile by its name, the open store, `--json`, and exit codes."""
+
+from __future__ import annotations
+
+import functools
+import getpass
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ddconsole.cli.report import EXIT_INTERRUPTED, tell, tell_bug
+from ddconsole.core.errors import DdconsoleError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ddconsole.adapters.profile_file import LoadedProfile
+    from ddconsole.adapters.store import SqliteStore
+    from ddconsole.core.queue import Edit, Queue
+
+
+def json_option(help_text: str = "One JSON document on stdout.") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The `--json` flag, as the argument `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help=help_text)
+
+
+def cli_errors(function: Callable[..., int | None]) -> Callable[..., None]:
+    """Leave with the function's exit code, 0 for None; an error is told on stderr, or as JSON where asked for."""
+
+    @functools.wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> None:
+        as_json = bool(kwargs.get("as_json"))
+        context = click.get_current_context()
+        try:
+            code = function(*args, **kwargs) or 0
+        except DdconsoleError as error:
+            code = tell(error, as_json=as_json)
+        except KeyboardInterrupt:
+            code = EXIT_INTERRUPTED
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except Exception as error:
+            code = tell_bug(error, as_json=as_json)
+        context.exit(code)
+
+    return guarded
+
+
+def load_profile(name: str) -> LoadedProfile:
+    """The profile of that name or in that file.
+
+    Raises:
+        UsageError: there is none, or it cannot be read. Where a verb stands in its place, the advice says so.
+    """
+    from ddconsole.adapters import profile_file
+
+    try:
+        return profile_file.load_profile(name)
+    except UsageError as error:
+        noun = _group_with_verb(name)
+        if noun is None:
+            raise
+        raise UsageError(error.what, advice=f"the profile comes first: `ddconsole {noun} PROFILE {name}`") from None
+
+
+def _group_with_verb(word: str) -> str | None:
+    """The noun of this command line when `word` is one of its verbs, else None."""
+    context = click.get_current_context(silent=True)
+    while context is not None:
+        if isinstance(context.command, click.Group) and word in context.command.commands:
+            return context.info_name
+        context = context.parent
+    return None
+
+
+def open_store() -> SqliteStore:
+    """The store of this user.
+
+    Raises:
+        StoreError: it cannot be opened.
+    """
+    from ddconsole.adapters.paths import Paths
+    from ddconsole.adapters.store import SqliteStore
+
+    return SqliteStore(Paths.from_environment().database)
+
+
+def open_and_seed(loaded: LoadedProfile) -> SqliteStore:
+    """The store, with the profile's starting queue put in at its first use.
+
+    Raises:
+        StoreError: it cannot be opened.
+        ProfileError: a spec of the starting queue cannot be read.
+    """
+    store = open_store()
+    try:
+        if not store.is_seeded(loaded.name):
+            store.seed(loaded.name, starting_edits(loaded, store.queue(loaded.name)))
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def starting_edits(loaded: LoadedProfile, queue: Queue) -> list[Edit]:
+    """The edits that the profile's `queue` comes to, each read against the queue as those before it leave it.
+
+    Raises:
+        ProfileError: one of them cannot be read or is refused; with file, line and column.
+    """
+    from ddconsole.core.experiment import Origin
+    from ddconsole.core.queue import Add, Refusal, apply
+    from ddconsole.core.spec import SpecContext, SpecRefusal, parse
+
+    edits: list[Edit] = []
+    for index, text in enumerate(loaded.profile.queue):
+        found = parse(text, SpecContext.of(loaded.profile, queue))
+        if isinstance(found, SpecRefusal):
+            where = f"column {found.column} of {text!r}: {found.reason}"
+            raise loaded.error(("queue", index), where, found.advice)
+        edit = found.edit
+        if isinstance(edit, Add):
+            edit = replace(edit, origin=Origin("profile", text, edit.origin.after), author="profile")
+        after = apply(queue, edit, now=datetime.now(UTC))
+        if isinstance(after, Refusal):
+            raise loaded.error(("queue", index), after.reason)
+        queue = after
+        edits.append(edit)
+    return edits
+
+
+def author() -> str:
+    """Who types: the login name, or empty where the system has none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return ""

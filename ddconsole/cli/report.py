@@ -1,0 +1,96 @@
+"""How the command line answers: documents, errors, and exit codes. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ddconsole.core.errors import DdconsoleError, SpecError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+DEBUG_VARIABLE = "DDCONSOLE_DEBUG"
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """One document as one line on stdout."""
+    click.echo(json.dumps(document, ensure_ascii=False, allow_nan=False))
+
+
+def tell(error: DdconsoleError, *, as_json: bool) -> int:
+    """Report an error that the user can act on; returns its exit code."""
+    if as_json:
+        print_json({"error": error.to_json()})
+        return error.exit_code
+    click.echo(f"ddconsole: {clean(error.what)}", err=True)
+    for line in error.evidence:
+        click.echo(f"  | {clean(line)}", err=True)
+    if isinstance(error, SpecError) and error.evidence:
+        click.echo(f"    {' ' * cells(clean(error.evidence[0][: error.column - 1]))}^ column {error.column}", err=True)
+    if error.advice:
+        click.echo(f"  → {clean(error.advice)}", err=True)
+    return error.exit_code
+
+
+def tell_usage(error: click.ClickException, *, as_json: bool) -> int:
+    """Report a command line that click could not read; returns the exit code."""
+    if as_json:
+        return tell(UsageError(error.format_message(), advice="`--help` shows the usage"), as_json=True)
+    error.show()
+    return error.exit_code
+
+
+def tell_bug(error: Exception, *, as_json: bool) -> int:
+    """Report a bug of ours in a few lines, the whole trace in a file; returns the exit code."""
+    if os.environ.get(DEBUG_VARIABLE):
+        raise error
+    kept = _keep_trace(error)
+    what = f"a bug of ddconsole: {type(error).__name__}: {error}"
+    advice = "nothing that was saved is lost; please report it" + (f" with {kept}" if kept else "")
+    if as_json:
+        print_json({"error": {"kind": "bug", "what": what, "evidence": [], "advice": advice, "column": None}})
+    else:
+        click.echo(f"ddconsole: {clean(what)}\n  → {advice}", err=True)
+    return EXIT_BUG
+
+
+def clean(text: str) -> str:
+    """Text from outside for the terminal: what could be an escape sequence is shown as a sign."""
+    return "".join(letter if letter.isprintable() else _shown(letter) for letter in text)
+
+
+def cells(text: str) -> int:
+    """Width on a terminal: wide characters take two cells, combining ones none."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(bool(unicodedata.combining(letter)) for letter in text)
+
+
+def _shown(letter: str) -> str:
+    """A tab or newline as a space, any other control character as its Unicode picture or a replacement."""
+    if letter in "\t\n":
+        return " "
+    return chr(0x2400 + ord(letter)) if ord(letter) < 0x20 else "�"
+
+
+def _keep_trace(error: Exception) -> str | None:
+    """Write the trace to the state folder; None where even that fails, for the error itself must be told."""
+    from ddconsole.adapters.paths import Paths, create_private_file, private_dir
+
+    path = Paths.from_environment().state / "last-bug.txt"
+    try:
+        private_dir(path.parent)
+        create_private_file(path)
+        words = " ".join(sys.argv)
+        path.write_text(f"{words}\n{''.join(traceback.format_exception(error))}", encoding="utf-8")
+    except (OSError, DdconsoleError):
+        return None
+    return str(path)

@@ -1,0 +1,95 @@
+"""Puts the rooms together for one profile. The only place that knows which adapter stands behind which port."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from typing import TYPE_CHECKING
+
+from ddconsole import __version__
+from ddconsole.adapters.clock import SystemClock
+from ddconsole.adapters.paths import Paths
+from ddconsole.adapters.run_lock import FileRunLock
+from ddconsole.adapters.sandbox import open_sandbox
+from ddconsole.adapters.secrets import read_secrets
+from ddconsole.adapters.store import SqliteStore
+from ddconsole.core.spec import SpecContext, SpecRefusal, parse
+from ddconsole.engines.engine import make_engine, make_launcher
+from ddconsole.runner.bench import Bench
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ddconsole.adapters.profile_file import LoadedProfile
+    from ddconsole.core.ports import Connector, Host
+    from ddconsole.core.queue import Edit, Queue
+
+DEMO = "demo"
+LOCAL = "local"
+
+
+def make_bench(loaded: LoadedProfile) -> Bench:
+    """Everything that a run of this profile works with. Nothing is connected or started yet."""
+    profile, paths = loaded.profile, Paths.from_environment()
+    lock_name = hashlib.sha256(profile.host.encode()).hexdigest()[:16]
+    return Bench(
+        name=loaded.name,
+        profile=profile,
+        engine=make_engine(profile, read_secrets(profile.engine.secrets)),
+        launcher=make_launcher(profile),
+        connector=make_connector(profile.host, paths),
+        open_sandbox=open_sandbox,
+        clock=SystemClock(),
+        open_store=lambda: SqliteStore(paths.database),
+        lock=FileRunLock(paths.state / "runs" / f"{lock_name}.lock", profile.host),
+        version=__version__,
+        digest=loaded.digest,
+    )
+
+
+def make_connector(host: str, paths: Paths) -> Connector:
+    """What reaches the profile's host: this machine, the demo host, or an ssh alias."""
+    if host == LOCAL:
+        from ddconsole.adapters.local import LocalConnector
+
+        return LocalConnector()
+    if host == DEMO:
+        return DemoConnector(paths)
+    from ddconsole.adapters.ssh import SshConnector, SshTarget
+
+    return SshConnector(SshTarget.parse(host), name=host)
+
+
+def parse_edit(loaded: LoadedProfile) -> Callable[[str, Queue], Edit]:
+    """Reads one line of the queue's language against a queue.
+
+    The function raises SpecError, with the column, for what it cannot read.
+    """
+
+    def read(text: str, queue: Queue) -> Edit:
+        command = parse(text, SpecContext.of(loaded.profile, queue))
+        if isinstance(command, SpecRefusal):
+            raise command.to_error(text)
+        return command.edit
+
+    return read
+
+
+class DemoConnector:
+    """Starts the demo host when it does not run, and connects to it as to any other host."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._state_dir = paths.state / "demo"
+
+    async def connect(self) -> Host:
+        """A fresh connection.
+
+        Raises:
+            UnreachableError: the demo host could not be started or reached.
+        """
+        from ddconsole.adapters.ssh import SshConnector, SshTarget
+        from ddconsole.demo.connector import ensure_demo_host
+        from ddconsole.demo.host_state import login
+
+        info = await asyncio.to_thread(ensure_demo_host, self._state_dir)
+        return await SshConnector(SshTarget(**login(info)), name=DEMO).connect()

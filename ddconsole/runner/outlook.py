@@ -1,0 +1,71 @@
+"""What a profile makes of its queue: the same document for the command line, the events and the screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ddconsole.core.config import Config, effective_config
+from ddconsole.core.config_findings import config_findings
+from ddconsole.core.documents import experiment_item, queue_document
+from ddconsole.core.experiment import Workload
+from ddconsole.core.queue import ranks
+from ddconsole.runner.estimates import Estimates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from ddconsole.core.config import Effective
+    from ddconsole.core.experiment import Experiment
+    from ddconsole.core.ports import Finding
+    from ddconsole.core.profile import Profile
+    from ddconsole.core.queue import Queue
+
+
+class Outlook:
+    """What a profile makes of a queue: effective configs, estimates, the workload."""
+
+    def __init__(self, name: str, profile: Profile, history: Sequence[dict[str, float]]) -> None:
+        section = profile.workload
+        self._name = name
+        self._rule = profile.knobs.topk.rule
+        self._estimates = Estimates(profile, history)
+        trained = profile.engine.trained_block_size
+        self._trained = trained if isinstance(trained, int) else None
+        self.workload = Workload(section.prompts, section.temperature, section.thinking)
+
+    def effective(self, config: Config) -> Effective:
+        """What the profile's engine makes of a config."""
+        return effective_config(config, self._rule)
+
+    def findings(self, config: Config) -> tuple[Finding, ...]:
+        """What can be said of a config without a host."""
+        return config_findings(config, self.effective(config), self._trained)
+
+    def document(self, queue: Queue, now: datetime, *, with_removed: bool = False) -> dict[str, Any]:
+        """The document of `queue P list --json`."""
+        return queue_document(
+            self._name,
+            queue,
+            self.effective,
+            self._estimates.experiment_s,
+            now,
+            workload=self.workload.to_json(),
+            findings=self.findings,
+            with_removed=with_removed,
+        )
+
+    def items(self, queue: Queue, chosen: Iterable[Experiment]) -> list[dict[str, Any]]:
+        """Items of that document."""
+        rank_of = ranks(queue)
+        return [
+            experiment_item(
+                item,
+                rank_of.get(item.id),
+                effective=self.effective,
+                estimate=self._estimates.experiment_s,
+                workload=self.workload.to_json(),
+                findings=self.findings,
+            )
+            for item in chosen
+        ]
