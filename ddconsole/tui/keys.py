@@ -1,0 +1,157 @@
+"""The one table of actions. Bindings, the bar of keys, the help, the palette and the tests all come from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from textual.binding import Binding, BindingType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ddconsole.tui.facts import Moment
+
+
+def _always(_: Moment) -> str | None:
+    return None
+
+
+def _needs_row(now: Moment) -> str | None:
+    if now.selected_id is None:
+        return "nothing is selected: the queue is empty, press a to add"
+    return None
+
+
+def _needs_waiting(now: Moment) -> str | None:
+    if now.selected_state == "running":
+        return f"{now.selected_id} is running: press d to queue a copy, or c to cancel it"
+    return _needs_row(now)
+
+
+def _needs_config(now: Moment) -> str | None:
+    if now.selected_state == "idea":
+        return f"{now.selected_id} is an idea without a config: press e to give it one"
+    return _needs_row(now)
+
+
+def _needs_held_or_queued(now: Moment) -> str | None:
+    return _needs_waiting(now) or _needs_config(now)
+
+
+def _can_start(now: Moment) -> str | None:
+    if now.other_pid is not None and not now.paused:
+        return f"process {now.other_pid} runs the queue already"
+    if now.owns_run and not now.paused:
+        return "the queue is being run already"
+    return None
+
+
+def _can_pause(now: Moment) -> str | None:
+    if now.paused:
+        return "the queue is paused already: press s to go on"
+    if not now.owns_run and now.other_pid is None:
+        return "nothing runs the queue: press s to start it"
+    return None
+
+
+def _can_cancel(now: Moment) -> str | None:
+    if now.running_id is None:
+        return "no experiment is running"
+    if now.other_pid is not None:
+        return f"process {now.other_pid} runs {now.running_id}: cancel it there"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing a user can do.
+
+    Attributes:
+        id: stable name, for key maps; `Screen.do_<id>` carries it out.
+        keys: the keys, first the one that is shown; comma separated as Textual wants them.
+        label: a word or two for the bar of keys; empty keeps it out of the bar.
+        description: what it does, in a sentence fragment.
+        tooltip: what a newcomer should know besides.
+        group: heading in the help.
+        why_not: the reason why it cannot be done now, or None.
+        also: another action whose key stands beside this one's in the bar.
+        sudden: it starts, stops or takes away; keys that come faster than fingers do not trigger it.
+    """
+
+    id: str
+    keys: str
+    label: str
+    description: str
+    tooltip: str
+    group: str
+    why_not: Callable[[Moment], str | None] = _always
+    also: str = ""
+    sudden: bool = False
+
+    @property
+    def shown_key(self) -> str:
+        """The first key as people write it: `ctrl+r`, `space`, `:`."""
+        first = self.keys.split(",")[0]
+        return _KEY_NAMES.get(first, first)
+
+    def binding(self) -> Binding:
+        """As Textual binds it; `id` lets a key map change the key."""
+        return Binding(
+            self.keys, f"do('{self.id}')", self.description, id=self.id, tooltip=self.tooltip, show=bool(self.label)
+        )
+
+
+_KEY_NAMES = {
+    "colon": ":", "question_mark": "?", "ctrl+r": "^r", "ctrl+p": "^p", "ctrl+q": "^q", "escape": "esc",
+}  # fmt: skip
+
+QUEUE, RUN, LOOK, CONSOLE = "Queue", "Run", "Look", "Console"
+
+ACTIONS: tuple[Action, ...] = (
+    Action("add", "a", "add", "add an experiment", "a form with every knob, its range and default", QUEUE),
+    Action("edit", "e,enter", "edit", "edit the selected one", "only what has not started", QUEUE, _needs_waiting),
+    Action("move_up", "K,shift+up", "", "move it up", "it keeps its id", QUEUE, _needs_waiting),
+    Action("move_down", "J,shift+down", "move", "move it down", "it keeps its id", QUEUE, _needs_waiting,
+           also="move_up"),
+    Action("hold", "space", "hold", "hold or release it", "held ones are passed over", QUEUE, _needs_held_or_queued),
+    Action("clone", "d", "duplicate", "add a copy of it, changed", "the form, filled in", QUEUE, _needs_config),
+    Action("remove", "x,delete", "remove", "remove it", "u brings it back", QUEUE, _needs_waiting, sudden=True),
+    Action("undo", "u", "undo", "undo the last edit", "until it has started", QUEUE),
+    Action("redo", "ctrl+r", "", "do again what was undone", "the inverse of u", QUEUE),
+    Action("command", "colon", "command", "type a command", "after b=16 B=match, sweep B=8..32:8 …", QUEUE),
+    Action("start", "s", "start", "start the queue, or go on", "one runner a host", RUN, _can_start, sudden=True),
+    Action("pause", "p", "pause", "start nothing new", "what runs goes on", RUN, _can_pause, sudden=True),
+    Action("cancel", "c", "cancel", "cancel the running one", "it is recorded as cancelled", RUN, _can_cancel,
+           sudden=True),
+    Action("queue", "w", "", "go to the queue", "", LOOK),
+    Action("results", "r", "results", "go to the results", "again: the whole screen, and back", LOOK),
+    Action("log", "l", "log", "go to the log", "again: the whole screen, and back", LOOK),
+    Action("gpus", "g", "gpus", "the GPUs on the whole screen, and back", "", LOOK),
+    Action("next_panel", "tab", "", "next panel", "", LOOK),
+    Action("previous_panel", "shift+tab", "", "panel before", "", LOOK),
+    Action("back", "escape", "", "back to the whole picture", "", LOOK),
+    Action("help", "question_mark,f1", "help", "this help", "every key and why it may be dim", CONSOLE),
+    Action("quit", "q,ctrl+q", "quit", "leave the console", "asks whether the engine stays", CONSOLE),
+)  # fmt: skip
+
+BY_ID = {action.id: action for action in ACTIONS}
+
+BAR_ORDER = (
+    "add", "edit", "hold", "move_down", "command", "remove", "undo", "start", "pause", "cancel", "clone", "results",
+    "log", "gpus", "quit",
+)  # fmt: skip
+"""The bar of keys, most wanted first; what does not fit is in the help."""
+
+
+def bindings() -> list[BindingType]:
+    """Every action as a binding of a screen that has `action_do`."""
+    return [action.binding() for action in ACTIONS]
+
+
+def groups() -> dict[str, list[Action]]:
+    """Actions by heading, in the table's order."""
+    found: dict[str, list[Action]] = {}
+    for action in ACTIONS:
+        found.setdefault(action.group, []).append(action)
+    return found

@@ -1,0 +1,83 @@
+"""What goes up from screens to the app: intents, and the replies that come back. Small values, nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+if TYPE_CHECKING:
+    from textual.message_pump import MessagePump
+
+    from ddconsole.core.queue import Edit
+
+
+@dataclass
+class Intent(Message):
+    """Something that the user wants done; `reply_to` gets Accepted or Refused."""
+
+    reply_to: MessagePump
+
+
+@dataclass
+class EditQueue(Intent):
+    """Apply an edit to the queue; `seen` is the revision that the user looked at."""
+
+    edit: Edit
+    seen: int | None = None
+
+
+@dataclass
+class RunCommand(Intent):
+    """Do what one line of the queue's language says."""
+
+    text: str
+    seen: int | None = None
+
+
+@dataclass
+class StartQueue(Intent):
+    """Begin to work on the queue, or go on with it."""
+
+
+@dataclass
+class PauseQueue(Intent):
+    """Start nothing new."""
+
+
+@dataclass
+class CancelRunning(Intent):
+    """Stop the running experiment."""
+
+
+@dataclass
+class LeaveConsole(Intent):
+    """End the console; a running engine stays or is stopped."""
+
+    keep_engine: bool
+
+
+@dataclass
+class Accepted(Message):
+    """An intent is done and on disk. `notice` is what the queue has to say about it, if anything."""
+
+    intent: Intent
+    notice: str = ""
+
+
+@dataclass
+class Refused(Message):
+    """An intent was refused. `column` counts from 1 in the command's text; `advice` says what to do instead."""
+
+    intent: Intent
+    what: str
+    advice: str = ""
+    column: int | None = None
+
+
+@dataclass
+class PasteCut(Message):
+    """A paste of several lines went into a field of one line; `dropped` lines were left out."""
+
+    dropped: int

@@ -1,0 +1,35 @@
+"""The dashboard as a picture: six states at three sizes, and the README's screenshots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from tui.make_screenshots import FOLDER, PICTURES, draw
+from tui.scenes import SCENES, SIZES, app_at
+
+from ddconsole.tui.app import ConsoleApp
+
+
+async def settle(pilot: Pilot[Any]) -> None:
+    """Two looks at a feed that stands still: the second for panels that were laid out by the first."""
+    app = pilot.app
+    assert isinstance(app, ConsoleApp)
+    for _ in range(2):
+        app.bridge.tick()
+        await pilot.pause()
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("scene", SCENES)
+def test_dashboard(scene: str, size: tuple[int, int], snap_compare: Callable[..., bool]) -> None:
+    """Each state at each size looks as it was accepted; `--snapshot-update` accepts a change."""
+    assert snap_compare(app_at(scene), terminal_size=size, run_before=settle)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+async def test_screenshots_match_the_code(name: str) -> None:
+    """When this fails the README's pictures are old: `make screenshots` draws them anew."""
+    assert (FOLDER / f"{name}.svg").read_text(encoding="utf-8") == await draw(name)
