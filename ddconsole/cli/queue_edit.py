@@ -1,116 +1,144 @@
-"""An edit from the command line: words to a command, the command into the store, and what it did."""
+"""An edit from the command line: words to commands, what they would do, and into the store as one edit."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import click
-
 from ddconsole.cli.common import author
-from ddconsole.cli.queue_view import print_items
-from ddconsole.cli.report import clean, print_json, tell
-from ddconsole.core.documents import added_document
-from ddconsole.core.errors import DdconsoleError, DuplicateError, RefusedError, SpecError
-from ddconsole.core.queue import Add, Batch, Refusal, apply
-from ddconsole.core.spec import SpecContext, SpecRefusal, duplicates, parse
+from ddconsole.cli.queue_answer import Answer
+from ddconsole.cli.report import clean
+from ddconsole.core.errors import DuplicateError, RefusedError, SpecError
+from ddconsole.core.queue import Batch, Refusal
+from ddconsole.core.spec import SpecContext, SpecRefusal, parse
 from ddconsole.runner.outlook import Outlook
+from ddconsole.runner.preview import Known, Preview, preview
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ddconsole.adapters.profile_file import LoadedProfile
     from ddconsole.adapters.store import SqliteStore
+    from ddconsole.core.experiment import Experiment
     from ddconsole.core.queue import Edit, Queue
     from ddconsole.core.spec import Command
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How an edit is to be taken.
+
+    Attributes:
+        again: also work that is there already.
+        new_only: of the work only what is not there already.
+        with_control: put the control in front that a tree lacks.
+        dry_run: show what it would do, and change nothing.
+        intent: names one intention, which is taken once however often it is sent.
+    """
+
+    again: bool = False
+    new_only: bool = False
+    with_control: bool = False
+    dry_run: bool = False
+    intent: str = ""
 
 
 class Editing:
     """One verb with its specs, from reading to telling."""
 
-    def __init__(self, loaded: LoadedProfile, store: SqliteStore, verb: str, *, again: bool = False) -> None:
+    def __init__(self, loaded: LoadedProfile, store: SqliteStore, verb: str, wishes: Wishes) -> None:
+        from ddconsole.adapters.siblings import siblings
+
         self._loaded = loaded
         self._store = store
         self._verb = verb
-        self._again = again
+        self._wishes = wishes
         self._view = Outlook(loaded.name, loaded.profile, store.phase_history(loaded.name))
+        self._known = Known.of(store, loaded.name, siblings(loaded, store))
 
     def run(self, specs: Sequence[Sequence[str] | str], *, as_json: bool) -> int:
         """Apply all specs as one edit, or none of them. Returns the exit code."""
         before = self._store.queue(self._loaded.name)
+        answer = Answer(self._loaded.name, self._view, before, as_json=as_json, dry_run=self._wishes.dry_run)
+        taken = self._taken(before)
+        if taken:
+            return answer.taken_before(taken)
+        previews: list[Preview] = []
         try:
-            commands = self._read(specs, before)
-            after = self._apply(commands, before)
+            self._foresee(specs, before, previews)
+            return answer.done(previews, self._apply(previews, before), self._verb)
         except (SpecError, DuplicateError, RefusedError) as error:
-            return self._refused(error, before, as_json=as_json)
-        self._tell(commands, before, after, as_json=as_json)
-        return 0
+            taken = self._taken(self._store.queue(self._loaded.name))  # by the same intention, sent twice at once
+            return answer.taken_before(taken) if taken else answer.refused(error, previews)
 
-    def _read(self, specs: Sequence[Sequence[str] | str], queue: Queue) -> list[Command]:
-        """Each spec read against the queue as those before it leave it."""
-        commands: list[Command] = []
+    def _foresee(self, specs: Sequence[Sequence[str] | str], queue: Queue, previews: list[Preview]) -> None:
+        """Read each spec against the queue as those before it leave it."""
+        if not specs:
+            raise RefusedError("no spec was given", advice="one spec a line; lines that begin with # are passed over")
         for number, spec in enumerate(specs, start=1):
-            command = self._command(spec, queue, f"line {number}: " if len(specs) > 1 else "")
-            commands.append(command)
-            after = apply(queue, command.edit, now=datetime.now(UTC))
-            if isinstance(after, Refusal):
-                raise RefusedError(after.reason)
-            queue = after
-        return commands
+            where = f"line {number}: " if len(specs) > 1 else ""
+            for seen in self._with_control(self._read(spec, queue, where), queue):
+                previews.append(seen)
+                queue = seen.after
+                self._refuse_doubles(seen, where)
 
-    def _command(self, spec: Sequence[str] | str, queue: Queue, where: str) -> Command:
+    def _read(self, spec: Sequence[str] | str, queue: Queue, where: str) -> Preview:
         found = parse(spec, SpecContext.of(self._loaded.profile, queue), verb=self._verb)
         if isinstance(found, SpecRefusal):
             typed = spec if isinstance(spec, str) else " ".join(spec)
             error = found.to_error(clean(typed))
             raise SpecError(where + error.what, column=error.column, text=clean(typed), advice=error.advice)
-        if not self._again:
-            self._refuse_double(found, queue)
-        return found.signed(author())
+        seen = self._preview(found, queue)
+        fewer = seen.without_doubles() if self._wishes.new_only and any(seen.doubles) else None
+        return seen if fewer is None else self._preview(fewer, queue)
 
-    def _refuse_double(self, command: Command, queue: Queue) -> None:
+    def _with_control(self, seen: Preview, queue: Queue) -> list[Preview]:
+        """The preview, behind that of its control where that is missing and wanted."""
+        if seen.control is None or not self._wishes.with_control:
+            return [seen]
+        found = parse(seen.control.spec, SpecContext.of(self._loaded.profile, queue))
+        assert not isinstance(found, SpecRefusal), found
+        control = self._preview(found, queue)
+        return [control, self._preview(seen.command, control.after)]
+
+    def _preview(self, command: Command, queue: Queue) -> Preview:
+        seen = preview(command, queue, self._loaded.profile, self._view, self._known, datetime.now(UTC))
+        if isinstance(seen, Refusal):
+            raise RefusedError(seen.reason)
+        return seen
+
+    def _refuse_doubles(self, seen: Preview, where: str) -> None:
         """Work that is there already is pointed out, not silently added."""
-        found = duplicates(command.drafts, queue, (), self._view.effective, self._view.workload)
-        doubles = [double for double in found if double is not None]
-        if doubles:
-            names = ", ".join(f"{double.id} ({double.state})" for double in doubles)
-            what = f"the same work is there already: {names}; nothing was added"
-            raise DuplicateError(what, of=doubles[0].id, advice="--again adds it all the same")
-
-    def _apply(self, commands: Sequence[Command], before: Queue) -> Queue:
-        edits: tuple[Edit, ...] = tuple(command.edit for command in commands)
-        if not edits:
-            raise RefusedError("no spec was given", advice="one spec a line; lines that begin with # are passed over")
-        edit = edits[0] if len(edits) == 1 else Batch(edits)
-        return self._store.edit(self._loaded.name, edit, seen=before.revision)
-
-    def _refused(self, error: DdconsoleError, queue: Queue, *, as_json: bool) -> int:
-        if as_json:
-            of = error.of if isinstance(error, DuplicateError) else None
-            print_json(added_document(self._loaded.name, queue.revision, (), duplicate_of=of, error=error))
-            return error.exit_code
-        return tell(error, as_json=False)
-
-    def _tell(self, commands: Sequence[Command], before: Queue, after: Queue, *, as_json: bool) -> None:
-        touched = [item for item in after.items if item.revision == after.revision]
-        items = self._view.items(after, touched)
-        new = {item.id for item in touched} - {item.id for item in before.items}
-        adds = all(isinstance(command.edit, Add) for command in commands)
-        if as_json:
-            added = [item for item in items if adds and item["id"] in new]
-            document = added_document(self._loaded.name, after.revision, added, notice=after.notice)
-            print_json(document | {"changed": [item for item in items if item not in added]})
+        doubles = [double for double in seen.doubles if double is not None]
+        if self._wishes.again or not doubles or not seen.command.drafts:
             return
-        print_items(items)
-        for line in self._lines(commands, after):
-            click.echo(clean(line), err=True)
+        names = ", ".join(f"{double.id} ({double.state})" for double in doubles)
+        what = f"{where}the same work is there already: {names}; nothing was added"
+        advice = "--again adds it all the same"
+        if len(doubles) < len(seen.doubles):
+            advice += f"; --new adds the {len(seen.new)} that are not there"
+        raise DuplicateError(what, of=doubles[0].id, advice=advice)
 
-    def _lines(self, commands: Sequence[Command], after: Queue) -> list[str]:
-        """What is said besides the items: how values came about, what `after` means, what undo did."""
-        lines = [note for command in commands for planned in command.preview for note in planned.notes]
-        lines += [note for command in commands for note in command.notes]
-        if after.notice:
-            lines.append(after.notice)
-        if self._verb in ("pause", "start"):
-            lines.append("the queue is paused" if after.paused else "the queue goes on")
-        return list(dict.fromkeys(lines))
+    def _apply(self, previews: Sequence[Preview], before: Queue) -> Queue:
+        if self._wishes.dry_run:
+            return previews[-1].after
+        edits = tuple(self._signed(seen.command, number).edit for number, seen in enumerate(previews, start=1))
+        return self._store.edit(self._loaded.name, one_edit(edits), seen=before.revision)
+
+    def _signed(self, command: Command, number: int) -> Command:
+        """In the caller's name; each Add of one intention is told from the others by its number."""
+        intent = self._wishes.intent and f"{self._wishes.intent}#{number}"
+        return command.signed(author(), intent)
+
+    def _taken(self, queue: Queue) -> tuple[Experiment, ...]:
+        """What an earlier sending of the same intention has queued."""
+        prefix = f"{self._wishes.intent}#"
+        return tuple(
+            item for item in queue.items if self._wishes.intent and item.intent.rpartition("#")[0] + "#" == prefix
+        )
+
+
+def one_edit(edits: tuple[Edit, ...]) -> Edit:
+    """Several edits as one step of the history."""
+    return edits[0] if len(edits) == 1 else Batch(edits)

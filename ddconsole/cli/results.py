@@ -75,15 +75,9 @@ def show(profile: str, id_: str, attempt: int | None, as_json: bool) -> None:
 
 
 def _compared(loaded: LoadedProfile, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The results, each with its comparison to the chain that it has to beat."""
-    from ddconsole.core.compare import vs_reference
+    from ddconsole.core.compare import compared
 
-    trained = loaded.profile.engine.trained_block_size
-    known = trained if isinstance(trained, int) else None
-    return [
-        item | {"vs_reference": item.get("vs_reference") or vs_reference(item, items, trained_block_size=known)}
-        for item in items
-    ]
+    return compared(items, loaded.profile.engine.known_block_size)
 
 
 def _whole(store: SqliteStore, loaded: LoadedProfile, id_: str, attempt: int | None) -> dict[str, Any]:

@@ -127,6 +127,15 @@ def vs_reference(
     return None if compared is None else compared.to_json()
 
 
+def compared(items: Sequence[dict[str, Any]], trained_block_size: int | None = None) -> list[dict[str, Any]]:
+    """The results, each with its comparison to the chain that it has to beat; one that has it keeps it."""
+    return [
+        item
+        | {"vs_reference": item.get("vs_reference") or vs_reference(item, items, trained_block_size=trained_block_size)}
+        for item in items
+    ]
+
+
 def _is_reference(item: Mapping[str, Any], trained_block_size: int | None) -> bool:
     effective = _effective(item)
     trained = trained_block_size is None or effective.get("block_size") == trained_block_size

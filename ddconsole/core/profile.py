@@ -104,6 +104,11 @@ class EngineSection(Model):
         default_factory=dict, description="further arguments: long flag without dashes to value; true for a bare flag"
     )
 
+    @property
+    def known_block_size(self) -> int | None:
+        """What the profile says of the drafter's training; None leaves it to the drafter's own config.json."""
+        return self.trained_block_size if isinstance(self.trained_block_size, int) else None
+
 
 class LauncherSection(Model):
     """How the engine is started on the host."""

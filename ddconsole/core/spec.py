@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING
 from ddconsole.core.nearest import nearest
 from ddconsole.core.queue_rules import apply
 from ddconsole.core.queue_values import Refusal
-from ddconsole.core.spec_check import Duplicate, WorkKey, bind_best, duplicates, missing_control, work_key
+from ddconsole.core.spec_check import (
+    Duplicate,
+    WorkKey,
+    bind_best,
+    duplicates,
+    missing_control,
+    standing_work,
+    work_key,
+)
 from ddconsole.core.spec_context import KnobRule, SpecContext
 from ddconsole.core.spec_ids import looks_like_ids
 from ddconsole.core.spec_print import print_spec
@@ -46,6 +54,7 @@ __all__ = [
     "parse",
     "parse_lines",
     "print_spec",
+    "standing_work",
     "work_key",
 ]
 

@@ -13,7 +13,7 @@ from ddconsole.core.spec_context import KNOBS_OF, SHORT_NAMES, SpecContext, conf
 from ddconsole.core.spec_derive import effective_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ddconsole.core.config import Effective
     from ddconsole.core.queue_values import Queue
@@ -37,7 +37,7 @@ class Duplicate:
     """Work that is there already.
 
     Attributes:
-        id: the experiment that has it; `#2` is the second draft of the same spec.
+        id: the experiment that has it, `lab:E4` under another profile; `#2` is the second draft of the same spec.
         state: `queued`, `held`, `running`, `measured`, or `this spec`.
     """
 
@@ -54,26 +54,36 @@ def work_key(
     return WorkKey(effective_fn(what.config), workload, what.suite, tuple(sorted(what.passes)), what.repeats)
 
 
+def standing_work(
+    queue: Queue,
+    effective_fn: Callable[[Config], Effective],
+    workload: Workload = EMPTY,
+    measured_under: Mapping[str, Workload] | None = None,
+    profile: str = "",
+) -> dict[WorkKey, Duplicate]:
+    """What a queue has measured, runs and is going to run. Waiting and running work is named before measured work.
+
+    `measured_under` has the workload that a measured experiment was measured under, by id, where that is known to be
+    another than `workload`. `profile` stands in front of the ids, for the queue of another profile.
+    """
+    there: dict[WorkKey, Duplicate] = {}
+    for item in queue.items:  # those that run and wait come last, and so are the ones that are named
+        word = _standing(item)
+        held_for = (measured_under or {}).get(item.id, workload) if word == "measured" else workload
+        own = work_key(item, effective_fn, held_for) if word else None
+        if own is not None:
+            there[own] = Duplicate(f"{profile}:{item.id}" if profile else item.id, word)
+    return there
+
+
 def duplicates(
     drafts: Sequence[Draft],
-    queue: Queue,
-    measured: Iterable[tuple[WorkKey, str]],
+    standing: Mapping[WorkKey, Duplicate],
     effective_fn: Callable[[Config], Effective],
     workload: Workload = EMPTY,
 ) -> tuple[Duplicate | None, ...]:
-    """For each draft the same work that is queued, running or measured already, or None.
-
-    `measured` are the results of this host, other profiles' included, with the id under which to name them; what the
-    queue itself has measured is found in the queue. Waiting and running work is named before measured work.
-    """
-    there: dict[WorkKey, Duplicate] = {}
-    for key, id_ in measured:
-        there[key] = Duplicate(id_, "measured")
-    for item in queue.items:  # those that run and wait come last, and so are the ones that are named
-        word = _standing(item)
-        own = work_key(item, effective_fn, workload) if word else None
-        if own is not None:
-            there[own] = Duplicate(item.id, word)
+    """For each draft the same work that stands already, or None. `standing` is of `standing_work`."""
+    there = dict(standing)
     found: list[Duplicate | None] = []
     for number, draft in enumerate(drafts, start=1):
         own = work_key(draft, effective_fn, workload)
@@ -92,15 +102,15 @@ def _standing(item: Experiment) -> str:
 
 def missing_control(
     drafts: Sequence[Draft],
-    queue: Queue,
-    measured: Iterable[tuple[WorkKey, str]],
+    standing: Iterable[WorkKey],
     context: SpecContext,
     trained_block_size: int,
     workload: Workload = EMPTY,
 ) -> Draft | None:
     """The control that the trees among `drafts` lack, to be offered: nobody has measured it or is going to.
 
-    It is the chain at the drafter's trained block size with the profile's defaults, as it would be deployed.
+    It is the chain at the drafter's trained block size with the profile's defaults, as it would be deployed; which
+    passes it was measured by does not matter.
     """
     tree = next((each for each in drafts if each.config and each.config.algorithm is Algorithm.TREE), None)
     if tree is None:
@@ -108,11 +118,9 @@ def missing_control(
     window = context.knobs["window"].default
     config = Config(Algorithm.CHAIN, block_size=trained_block_size, window=window, args=context.defaults.args)
     wanted = effective_of(config, context)
-    if any(key.effective == wanted and key.workload == workload for key, _ in measured):
+    if any(key.effective == wanted and key.workload == workload for key in standing):
         return None
-    planned = [draft.config for draft in drafts]
-    planned += [item.config for item in queue.items if _standing(item)]
-    if any(each is not None and effective_of(each, context) == wanted for each in planned):
+    if any(draft.config is not None and effective_of(draft.config, context) == wanted for draft in drafts):
         return None
     return Draft(config, suite=tree.suite, passes=tree.passes, repeats=tree.repeats)
 

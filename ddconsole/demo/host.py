@@ -2,7 +2,7 @@
 
 It accepts one throw-away key, runs commands as real processes in its home folder, and forwards to loopback ports
 only. It ends by itself some time after its last connection, and takes the engines in its home with it, unless one
-was kept on purpose (`run/keep`).
+was kept on purpose.
 """
 
 from __future__ import annotations

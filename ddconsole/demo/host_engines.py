@@ -21,8 +21,16 @@ MODULE = "ddconsole.demo.engine"
 
 
 def engine_is_kept(home: Path) -> bool:
-    """An engine runs, and `run/keep` says that it shall."""
-    return (home / "run" / "keep").exists() and bool(engine_states(str(home)))
+    """An engine runs, and its console said in the run's folder that it shall (`~/.ddconsole/runs/NAME/kept`)."""
+    alive = {state.get("pid") for state in engine_states(str(home))}
+    return any(_root(mark.with_name("pid")) in alive for mark in home.glob(".ddconsole/runs/*/kept"))
+
+
+def _root(file: Path) -> int | None:
+    """The root process that the launcher wrote down: the first word of its file."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(file.read_text("utf-8").split()[0])
+    return None
 
 
 def end_engines(home: Path) -> None:

@@ -66,6 +66,10 @@ class MeasuringPass(Protocol):
         """Requests that it will send, warm-up not counted."""
         ...
 
+    def refusal(self) -> str | None:
+        """Why it cannot be measured on this machine, or None; asked before an engine is started for it."""
+        ...
+
     async def run(self, context: PassContext) -> PassResult:
         """Measure. Faults of single requests are records with an error, never exceptions."""
         ...

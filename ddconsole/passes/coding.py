@@ -62,7 +62,7 @@ class CodingMeasure:
         summary |= await self._graded(records)
         return PassResult(self.name, summary, tuple(records))
 
-    def _refusal(self) -> str | None:
+    def refusal(self) -> str | None:
         """Why nothing may be graded here, or None."""
         if self._sandbox is None:
             return "no sandbox"
@@ -72,7 +72,7 @@ class CodingMeasure:
 
     async def _graded(self, records: Sequence[RequestRecord]) -> dict[str, Any]:
         """passed and total count what could be scored; both are None when nothing was graded."""
-        refusal = self._refusal()
+        refusal = self.refusal()
         if refusal is not None or self._sandbox is None:
             return {"passed": None, "total": None, "graded": False, "why": refusal, "isolation": None, "tasks": []}
         verdicts = [await grade(self._sandbox, *pair) for pair in zip(self._tasks, records, strict=True)]

@@ -53,6 +53,10 @@ class QualityMeasure:
         """Every prompt as often as it is asked."""
         return len(self._prompts) * ASKED
 
+    def refusal(self) -> str | None:
+        """It can be measured anywhere."""
+        return None
+
     async def run(self, context: PassContext) -> PassResult:
         """Ask all prompts, then all of them again."""
         progress = Progress(context, self.total)

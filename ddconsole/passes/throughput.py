@@ -33,6 +33,10 @@ class ThroughputMeasure:
         """Requests over all levels."""
         return len(self._plan.concurrency) * self._plan.requests
 
+    def refusal(self) -> str | None:
+        """It can be measured anywhere."""
+        return None
+
     async def run(self, context: PassContext) -> PassResult:
         """Warm up, then measure level by level. The cache is emptied before each level where the context can."""
         progress = Progress(context, self.total)

@@ -11,6 +11,8 @@ from ddconsole.core.errors import DdconsoleError, Failure
 from ddconsole.core.events import ExperimentFinished, FindingSeen, Ready, utc_text
 from ddconsole.core.experiment import Outcome, Workload
 from ddconsole.core.progress import Phase
+from ddconsole.core.queue import by_id
+from ddconsole.core.require import parse_require
 from ddconsole.core.verdict import judge, result_item
 from ddconsole.engines.launch.ports import choose_port
 from ddconsole.passes.plan import build_passes
@@ -21,12 +23,13 @@ from ddconsole.runner.phases import AttemptFailed, PhaseLog
 from ddconsole.runner.tasks import to_the_end
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from ddconsole.core.config import Config, Effective
     from ddconsole.core.experiment import Experiment
     from ddconsole.core.ports import AttemptKey, Identity
-    from ddconsole.passes.base import PassResult
+    from ddconsole.passes.base import MeasuringPass, PassResult
     from ddconsole.runner.bench import Bench
     from ddconsole.runner.database import Database
     from ddconsole.runner.journal import Journal
@@ -103,13 +106,34 @@ class Attempt:
             return Ended(self.why_stopped)
 
     async def _work(self) -> None:
+        names = self._experiment.passes
+        passes = await self._passes(names)
         occupant = await self._engine()
         measuring = Measuring(
             self._bench, self._session, self._journal, self._phases, self._key, occupant, self._workload
         )
-        sandbox = await self._bench.open_sandbox()
-        passes = build_passes(self._bench.profile, self._experiment.suite, self._experiment.passes, sandbox)
-        self._measured.results = await measuring.run(passes, self._experiment.repeats)
+        while passes:
+            self._measured.results |= await measuring.run(passes, self._experiment.repeats)
+            further = await self._further_passes(names)
+            names += further
+            passes = await self._passes(further) if further else []
+
+    async def _passes(self, names: Sequence[str]) -> list[MeasuringPass]:
+        """The passes of these names, refused now rather than after the weights are loaded."""
+        profile = self._bench.profile
+        parse_require(profile.limits.require)
+        passes = build_passes(profile, self._experiment.suite, names, await self._bench.open_sandbox())
+        for measuring in passes:
+            why = measuring.refusal()
+            if why is not None:
+                raise AttemptFailed(not_measurable(measuring.name, why))
+        return passes
+
+    async def _further_passes(self, done: tuple[str, ...]) -> tuple[str, ...]:
+        """Passes that were given to the experiment while it ran."""
+        queue = await self._database.do(lambda store: store.queue(self._key.profile))
+        now = by_id(queue, self._key.id)
+        return () if now is None else tuple(name for name in now.passes if name not in done)
 
     async def _engine(self) -> Occupant:
         """The engine in the slot, kept or newly started, and proved to be the one asked for."""
@@ -217,3 +241,14 @@ class Attempt:
             started_at=utc_text(self._started_at),
             finished_at=utc_text(at),
         )
+
+
+def not_measurable(name: str, why: str) -> Failure:
+    """A pass that this machine cannot run; known before the engine is paid for."""
+    return Failure(
+        "not-measurable",
+        f"the {name} pass cannot be run here: {why}",
+        (),
+        "Install bubblewrap on this machine, or set `allow_no_isolation: true` in the profile's coding pass.",
+        Phase.PREFLIGHT.value,
+    )

@@ -91,7 +91,8 @@ class Boot:
             await self._bench.clock.sleep(TICK_S)
         await self._tell_phases()
         self._tell_progress(force=True)
-        return await self._prove(config)
+        async with self._phases.phase(Phase.READY.value):
+            return await self._prove(config)
 
     async def _answers(self) -> bool:
         """One look: tell what is new, end at a death or a stall, say whether the engine calls itself ready."""
@@ -147,7 +148,7 @@ class Boot:
             if phase not in self._told:
                 self._told.add(phase)
                 await self._phases.end(phase.value, seconds)
-        if progress.phase is not self._seen.phase and progress.phase not in self._told:
+        if progress.phase not in (self._seen.phase, Phase.READY, *self._told):
             self._seen.phase = progress.phase
             await self._phases.begin(progress.phase.value)
         warnings = self._follower.tracker.facts.warnings

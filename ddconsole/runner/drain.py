@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from ddconsole.core.errors import RefusedError
 from ddconsole.core.events import ExperimentStarted, RunFinished, RunStarted, Warned
-from ddconsole.core.experiment import Outcome
-from ddconsole.core.queue import SetPaused, next_to_run
+from ddconsole.core.experiment import Experiment, Outcome
+from ddconsole.core.queue import Hold, SetPaused, next_to_run
+from ddconsole.core.spec import SpecContext
 from ddconsole.runner.attempt import Attempt
+from ddconsole.runner.best import bind_to_best
 from ddconsole.runner.estimates import Estimates
 from ddconsole.runner.phases import AttemptFailed
 from ddconsole.runner.recovery import find_engines, remember_lost_launches
@@ -22,7 +24,7 @@ from ddconsole.runner.slot import EngineSlot
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from ddconsole.core.experiment import Experiment
+    from ddconsole.core.config import Config
     from ddconsole.core.ports import AttemptKey
     from ddconsole.runner.attempt import Ended
     from ddconsole.runner.bench import Bench
@@ -101,7 +103,10 @@ class Drain:
         """
         await self._session.host()
         await remember_lost_launches(self._database, self._session, self._bench.launcher, self.left_open)
-        await find_engines(self._database, self._journal, self._slot, self._bench.name)
+        try:
+            await find_engines(self._database, self._journal, self._slot, self._bench.name)
+        except AttemptFailed as stuck:
+            return await self._stuck(stuck)
         while limit is None or self.tally.attempts < limit:
             experiment = await self._next()
             if experiment is None:
@@ -126,8 +131,7 @@ class Drain:
             else:
                 await self._slot.empty()
         except AttemptFailed as stuck:
-            self.tally.reason = "error"
-            await self._journal.emit(Warned(f"{stuck.failure.what}: {'; '.join(stuck.failure.evidence)}"))
+            await self._stuck(stuck)
         finally:
             run_id, at, tally = self._run_id, self._bench.clock.now(), self.tally
             await self._journal.emit(
@@ -135,6 +139,12 @@ class Drain:
                 also=lambda store: store.end_run(run_id, at),
             )
             self._bench.lock.release()
+
+    async def _stuck(self, stuck: AttemptFailed) -> Tally:
+        """Something of an engine could not be ended: nothing more is started, and that is said."""
+        self.tally.reason = "error"
+        await self._journal.emit(Warned(f"{stuck.failure.what}: {'; '.join(stuck.failure.evidence)}"))
+        return self.tally
 
     async def _next(self) -> Experiment | None:
         """The next experiment; waits for one when this run waits."""
@@ -148,22 +158,43 @@ class Drain:
             await self.queue_changed.wait()
 
     async def _one(self, experiment: Experiment) -> None:
-        clock, name = self._bench.clock, self._bench.name
-        assert experiment.config is not None
-        effective = self._bench.engine.effective(experiment.config)
+        name = self._bench.name
+        bound = await self._bound(experiment)
+        if bound is None or bound.config is None:
+            return
+        config, at = bound.config, self._bench.clock.now()
         recipe = {"ddconsole": self._bench.version, "profile_digest": self._bench.digest}
-        at = clock.now()
         try:
-            key = await self._database.do(lambda store: store.begin_attempt(name, experiment.id, recipe, at))
+            key = await self._database.do(lambda store: store.begin_attempt(name, experiment.id, recipe, at, config))
         except RefusedError:
             return  # it was edited away between the look and the start; look again
         await self._queue_written()
-        estimates = Estimates(self._bench.profile, await self._database.do(lambda store: store.phase_history(name)))
+        await self._attempted(bound, config, key)
+
+    async def _bound(self, experiment: Experiment) -> Experiment | None:
+        """The experiment with `base=best` bound to the best so far; None when it had to be held, with the reason."""
+        if not experiment.base_best:
+            return experiment
+        name, profile = self._bench.name, self._bench.profile
+        queue = await self._database.do(lambda store: store.queue(name))
+        results = await self._database.do(lambda store: store.results(name))
+        bound = bind_to_best(experiment, results, SpecContext.of(profile, queue))
+        if isinstance(bound, Experiment):
+            return bound
+        await self._database.do(lambda store: store.edit(name, Hold((experiment.id,))))
+        await self._journal.emit(Warned(f"{experiment.id} is held: {bound}"))
+        await self._queue_written()
+        return None
+
+    async def _attempted(self, experiment: Experiment, config: Config, key: AttemptKey) -> None:
+        """Run the attempt that was begun, and take its end into account."""
+        history = await self._database.do(lambda store: store.phase_history(self._bench.name))
+        estimates = Estimates(self._bench.profile, history)
         await self._journal.emit(
             ExperimentStarted(
-                experiment.label,
-                experiment.config.to_json(),
-                effective.to_json(),
+                config.label(),
+                config.to_json(),
+                self._bench.engine.effective(config).to_json(),
                 list(experiment.passes),
                 round(estimates.experiment_s(experiment)[0], 1),
             ),
@@ -194,14 +225,23 @@ class Drain:
             self.tally.passed += 1
         elif ended.outcome in (Outcome.FAILED, Outcome.WRONG):
             self.tally.failed += 1
-        if ended.outcome is Outcome.CANCELLED:
-            await self._slot.empty()
+        if ended.outcome is Outcome.CANCELLED and not await self._emptied():
+            ended = replace(ended, slot_dirty=True)
         cause = ended.failure.cause if ended.failure is not None else None
         twice = cause is not None and cause == self._last_cause
         if ended.slot_dirty or twice:
             await self._pause_for(cause or "stop-incomplete", ended)
         if ended.outcome is not Outcome.CANCELLED:
             self._last_cause = cause
+
+    async def _emptied(self) -> bool:
+        """End a cancelled experiment's engine; False when something of it remains."""
+        try:
+            await self._slot.empty()
+        except AttemptFailed as stuck:
+            await self._stuck(stuck)
+            return False
+        return True
 
     async def _pause_for(self, cause: str, ended: Ended) -> None:
         """A night is not burnt on one fault."""

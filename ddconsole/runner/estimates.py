@@ -34,7 +34,11 @@ class Estimates:
         times = [run[f"pass:{name}"] for run in self._history if f"pass:{name}" in run]
         return median(times) if times else self._profile.expect.pass_s
 
-    def experiment_s(self, experiment: Experiment) -> tuple[float, str]:
-        """Seconds of the whole experiment, and the source of its boot's share."""
-        boot, source = self.boot_s()
-        return boot + experiment.repeats * sum(self.pass_s(name) for name in experiment.passes), source
+    def seconds(self, passes: Sequence[str], repeats: int, *, engine_kept: bool = False) -> float:
+        """Seconds of a boot and of the passes; a kept engine costs no boot."""
+        boot = 0.0 if engine_kept else self.boot_s()[0]
+        return boot + repeats * sum(self.pass_s(name) for name in passes)
+
+    def experiment_s(self, experiment: Experiment, *, engine_kept: bool = False) -> tuple[float, str]:
+        """Seconds of the whole experiment, and the source of a boot's share."""
+        return self.seconds(experiment.passes, experiment.repeats, engine_kept=engine_kept), self.boot_s()[1]

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from ddconsole.core import events
+from ddconsole.core.compare import compared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -139,8 +140,8 @@ class Feed:
         return dirty
 
     def load_results(self, results: Iterable[dict[str, Any]]) -> None:
-        """Set the results measured before this process began."""
-        self.view.results = list(results)
+        """Set the results measured before this process began, each beside the chain that it has to beat."""
+        self.view.results = compared(list(results))
         self._dirty.add(Topic.RESULTS)
 
     def publish(self, event: events.Event) -> None:
@@ -244,7 +245,7 @@ def _experiment_finished(view: View, event: events.Event) -> set[Topic]:
     if event.body.result:
         key = (event.body.result.get("id"), event.body.result.get("attempt"))
         view.results = [item for item in view.results if (item.get("id"), item.get("attempt")) != key]
-        view.results.append(event.body.result)
+        view.results = compared([*view.results, event.body.result])
     return {Topic.EXPERIMENT, Topic.RESULTS, Topic.PHASES, Topic.PASS}
 
 

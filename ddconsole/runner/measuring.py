@@ -111,6 +111,7 @@ class Measuring:
             workload=self._workload,
             clock=self._bench.clock,
             on_request=on_request,
+            flush=lambda: self._bench.engine.flush(base_url),
         )
         work = asyncio.create_task(measuring.run(context), name=f"pass-{measuring.name}")
         watch = asyncio.create_task(self._watch(measuring.name), name="watch-engine")

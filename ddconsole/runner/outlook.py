@@ -8,6 +8,7 @@ from ddconsole.core.config import Config, effective_config
 from ddconsole.core.config_findings import config_findings
 from ddconsole.core.documents import experiment_item, queue_document
 from ddconsole.core.experiment import Workload
+from ddconsole.core.order import engine_kept
 from ddconsole.core.queue import ranks
 from ddconsole.runner.estimates import Estimates
 
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ddconsole.core.config import Effective
+    from ddconsole.core.documents import EstimateOf
     from ddconsole.core.experiment import Experiment
     from ddconsole.core.ports import Finding
     from ddconsole.core.profile import Profile
-    from ddconsole.core.queue import Queue
+    from ddconsole.core.queue import Draft, Queue
 
 
 class Outlook:
@@ -30,8 +32,7 @@ class Outlook:
         self._name = name
         self._rule = profile.knobs.topk.rule
         self._estimates = Estimates(profile, history)
-        trained = profile.engine.trained_block_size
-        self._trained = trained if isinstance(trained, int) else None
+        self._trained = profile.engine.known_block_size
         self.workload = Workload(section.prompts, section.temperature, section.thinking)
 
     def effective(self, config: Config) -> Effective:
@@ -42,13 +43,26 @@ class Outlook:
         """What can be said of a config without a host."""
         return config_findings(config, self.effective(config), self._trained)
 
+    def boot_s(self) -> float:
+        """Seconds that one start of an engine is expected to take."""
+        return self._estimates.boot_s()[0]
+
+    def prices(self, queue: Queue) -> EstimateOf:
+        """What each experiment of this queue will take: one that finds its engine running pays no boot."""
+        kept = engine_kept(queue, self.effective)
+        return lambda item: self._estimates.experiment_s(item, engine_kept=item.id in kept)
+
+    def price_of(self, draft: Draft) -> float:
+        """Seconds that a draft will take by itself, its boot included."""
+        return self._estimates.seconds(draft.passes, draft.repeats)
+
     def document(self, queue: Queue, now: datetime, *, with_removed: bool = False) -> dict[str, Any]:
         """The document of `queue P list --json`."""
         return queue_document(
             self._name,
             queue,
             self.effective,
-            self._estimates.experiment_s,
+            self.prices(queue),
             now,
             workload=self.workload.to_json(),
             findings=self.findings,
@@ -57,13 +71,13 @@ class Outlook:
 
     def items(self, queue: Queue, chosen: Iterable[Experiment]) -> list[dict[str, Any]]:
         """Items of that document."""
-        rank_of = ranks(queue)
+        rank_of, price = ranks(queue), self.prices(queue)
         return [
             experiment_item(
                 item,
                 rank_of.get(item.id),
                 effective=self.effective,
-                estimate=self._estimates.experiment_s,
+                estimate=price,
                 workload=self.workload.to_json(),
                 findings=self.findings,
             )

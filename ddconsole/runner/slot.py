@@ -105,6 +105,8 @@ class EngineSlot:
     async def let_go(self) -> None:
         """Leave the engine running and stop following its log."""
         if self.occupant is not None:
+            launched = self.occupant.launched
+            await self._session.on_host(lambda host: self._bench.launcher.keep(host, launched))
             await self.occupant.follower.close()
             self.occupant = None
 

@@ -8,7 +8,7 @@ from fakes.queues import CHAIN, KNOBS, NOW, TREE, applied, begun, context, ended
 from ddconsole.core.config import Config, Effective, TopkRule, effective_config
 from ddconsole.core.experiment import Experiment, Origin, Queued, Workload
 from ddconsole.core.queue import Add, Draft, Hold, Queue, Refusal, Remove
-from ddconsole.core.spec import Duplicate, KnobRule, bind_best, duplicates, missing_control, work_key
+from ddconsole.core.spec import Duplicate, KnobRule, bind_best, duplicates, missing_control, standing_work, work_key
 
 
 def effective(config: Config) -> Effective:
@@ -18,7 +18,7 @@ def effective(config: Config) -> Effective:
 
 def only(draft: Draft, queue: Queue) -> Duplicate | None:
     """The double of one draft."""
-    (found,) = duplicates([draft], queue, (), effective)
+    (found,) = duplicates([draft], standing_work(queue, effective), effective)
     return found
 
 
@@ -66,12 +66,19 @@ def test_the_order_of_the_passes_does_not_matter() -> None:
     assert only(Draft(TREE, passes=("throughput", "coding")), queue_of(1)) == Duplicate("E1", "queued")
 
 
-def test_results_of_the_host_count_under_the_same_workload_alone() -> None:
+def test_work_of_another_profile_is_named_with_it_under_the_same_workload_alone() -> None:
     mine, other = Workload(), Workload(prompts="long")
-    key = work_key(Draft(TREE), effective, mine)
-    assert key is not None
-    assert duplicates([Draft(TREE)], Queue(), [(key, "lab:E4")], effective, mine) == (Duplicate("lab:E4", "measured"),)
-    assert duplicates([Draft(TREE)], Queue(), [(key, "lab:E4")], effective, other) == (None,)
+    there = standing_work(ended(queue_of(1), "E1"), effective, mine, profile="lab")
+    assert duplicates([Draft(TREE)], there, effective, mine) == (Duplicate("lab:E1", "measured"),)
+    assert duplicates([Draft(TREE)], there, effective, other) == (None,)
+
+
+def test_what_was_measured_before_the_profile_got_another_workload_is_no_double() -> None:
+    """The queued one is going to be measured under the present workload, whatever it was queued under."""
+    before = {"E1": Workload(prompts="long")}
+    there = standing_work(ended(queue_of(2), "E1"), effective, measured_under=before)
+    assert duplicates([Draft(TREE)], there, effective) == (None,)
+    assert duplicates([Draft(replace(TREE, budget=16))], there, effective) == (Duplicate("E2", "queued"),)
 
 
 def test_waiting_work_is_named_before_measured_work() -> None:
@@ -80,26 +87,24 @@ def test_waiting_work_is_named_before_measured_work() -> None:
 
 
 def test_a_double_inside_one_spec_is_pointed_out() -> None:
-    found = duplicates([Draft(TREE), Draft(replace(TREE, topk=5))], Queue(), (), effective)
+    found = duplicates([Draft(TREE), Draft(replace(TREE, topk=5))], {}, effective)
     assert found == (None, Duplicate("#1", "this spec"))
 
 
 def test_a_tree_without_its_control_offers_the_chain_at_the_trained_block_size() -> None:
     tree = Draft(replace(TREE, block_size=16, budget=26), suite="confirm", repeats=3)
-    control = missing_control([tree], Queue(), (), context(), trained_block_size=8)
+    control = missing_control([tree], (), context(), trained_block_size=8)
     assert control == Draft(CHAIN, suite="confirm", repeats=3)
 
 
 def test_a_control_that_is_planned_queued_or_measured_is_not_offered() -> None:
     tree, chain = Draft(TREE), Draft(CHAIN)
-    key = work_key(chain, effective)
-    assert key is not None
-    queued = applied(Queue(), Add((chain,), Origin()))
-    assert missing_control([tree, chain], Queue(), (), context(), 8) is None
-    assert missing_control([tree], queued, (), context(), 8) is None
-    assert missing_control([tree], Queue(), [(key, "E7")], context(), 8) is None
-    assert missing_control([tree], Queue(), [(key, "E7")], context(), 8, Workload(prompts="long")) is not None
-    assert missing_control([chain], Queue(), (), context(), 8) is None
+    queued = standing_work(applied(Queue(), Add((chain,), Origin())), effective)
+    assert missing_control([tree, chain], (), context(), 8) is None
+    assert missing_control([tree], queued, context(), 8) is None
+    assert missing_control([replace(tree, suite="confirm", repeats=3)], queued, context(), 8) is None
+    assert missing_control([tree], queued, context(), 8, Workload(prompts="long")) is not None
+    assert missing_control([chain], (), context(), 8) is None
 
 
 def late(config: Config, *pinned: str) -> Experiment:

@@ -225,11 +225,16 @@ def test_a_state_file_of_something_else_ends_nothing(tmp_path: Path) -> None:
     end_engines(tmp_path)
 
 
-def test_an_engine_is_kept_by_a_file_as_long_as_it_runs(tmp_path: Path) -> None:
-    """Both are needed."""
+def test_an_engine_is_kept_by_a_mark_of_its_own_as_long_as_it_runs(tmp_path: Path) -> None:
+    """The mark of another run keeps nothing; a dead engine is not kept."""
     process = fake_engine(tmp_path)
+    for name, pid in (("other", 1), ("own", process.pid)):
+        run = tmp_path / ".ddconsole" / "runs" / name
+        run.mkdir(parents=True)
+        (run / "pid").write_text(f"{pid} 4711 boot-id\n")
+    (tmp_path / ".ddconsole" / "runs" / "other" / "kept").touch()
     assert not engine_is_kept(tmp_path)
-    (tmp_path / "run" / "keep").touch()
+    (tmp_path / ".ddconsole" / "runs" / "own" / "kept").touch()
     assert engine_is_kept(tmp_path)
     process.kill()
     process.wait()

@@ -47,6 +47,7 @@ class Script:
     launches: list[Launched] = field(default_factory=list)
     living: set[int] = field(default_factory=set)
     stops: list[int] = field(default_factory=list)
+    kept: list[int] = field(default_factory=list)
 
     def boot(self, number: int) -> str:
         return self.boots[min(number, len(self.boots) - 1)]
@@ -153,6 +154,9 @@ class ScriptedLauncher:
     async def follow(self, host: Any, launched: Launched, offset: int) -> NoStream:
         return OneChunk() if offset == 0 else NoStream()
 
+    async def keep(self, host: Any, launched: Launched) -> None:
+        self.script.kept.append(launched.pid)
+
     async def stop(self, host: Any, launched: Launched) -> StopProof:
         self.script.stops.append(launched.pid)
         self.script.living.discard(launched.pid)
@@ -238,6 +242,9 @@ class ScriptedPass:
         self.gate = gate
         self.runs = 0
         self.entered = asyncio.Event()
+
+    def refusal(self) -> str | None:
+        return None
 
     async def run(self, context: PassContext) -> PassResult:
         self.runs += 1

@@ -232,6 +232,7 @@ async def test_a_kept_engine_is_found_again_by_the_next_console(world: Opened) -
         await w.add(tree(12))
         await w.drain()
     assert w.script.living == {100}
+    assert w.script.kept == [100], "the host knows that it was left on purpose"
     async with world(w.script) as again:
         await again.add(tree(12))
         await again.drain()

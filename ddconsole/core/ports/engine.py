@@ -111,6 +111,10 @@ class Launcher(Protocol):
         """The log's bytes from `offset` on, as they are written."""
         ...
 
+    async def keep(self, host: Host, launched: Launched) -> None:
+        """Mark it, on the host, as left running on purpose: nobody shall take it for a forgotten one."""
+        ...
+
     async def stop(self, host: Host, launched: Launched) -> StopProof:
         """TERM, wait, KILL the group, then prove that processes and port are gone."""
         ...

@@ -113,6 +113,10 @@ class ProcessLauncher:
         """The log's bytes from `offset` on, as they are written."""
         return await host.stream(["tail", "-c", f"+{offset + 1}", "-f", launched.log_path])
 
+    async def keep(self, host: Host, launched: Launched) -> None:
+        """Leave a file `kept` in the run's folder."""
+        await host.run(["touch", f"{_run_dir(launched)}/kept"])
+
     async def stop(self, host: Host, launched: Launched) -> StopProof:
         """TERM, wait, KILL, then prove that neither process nor port of ours is left.
 

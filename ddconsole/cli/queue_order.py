@@ -1,0 +1,87 @@
+"""`ddconsole queue PROFILE order`: a proposal, what it saves, and taking it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ddconsole.cli.queue_view import print_items
+from ddconsole.cli.report import print_json
+from ddconsole.cli.table import duration
+from ddconsole.core.documents import head
+from ddconsole.core.errors import RefusedError
+from ddconsole.core.order import propose, startable
+from ddconsole.runner.outlook import Outlook
+
+if TYPE_CHECKING:
+    from ddconsole.adapters.profile_file import LoadedProfile
+    from ddconsole.adapters.store import SqliteStore
+    from ddconsole.core.order import By, Proposal
+    from ddconsole.core.queue import Queue
+
+
+class Ordering:
+    """One proposal for one queue."""
+
+    def __init__(self, loaded: LoadedProfile, store: SqliteStore, by: By) -> None:
+        self._name = loaded.name
+        self._store = store
+        self._view = Outlook(loaded.name, loaded.profile, store.phase_history(loaded.name))
+        self._by = by
+
+    def run(self, *, accept: bool, seen: int | None, as_json: bool) -> None:
+        """Show the order; with `accept` apply it as well.
+
+        Raises:
+            RefusedError: what it would move has changed since revision `seen`, or there is nothing to accept.
+        """
+        queue = self._store.queue(self._name)
+        proposal = propose(queue, self._by, self._view.effective)
+        revision = queue.revision
+        if accept:
+            if proposal.edit is None:
+                raise RefusedError("the queue is in this order already")
+            queue = self._store.edit(self._name, proposal.edit, seen=revision if seen is None else seen)
+        if as_json:
+            print_json(head(self._name, queue.revision) | self._document(proposal, revision, accepted=accept))
+        else:
+            self._show(proposal, queue, revision, accepted=accept)
+
+    def _document(self, proposal: Proposal, revision: int, *, accepted: bool) -> dict[str, Any]:
+        return {
+            "by": proposal.by,
+            "accepted": accepted,
+            "before": list(proposal.before),
+            "order": list(proposal.ids),
+            "why": dict(proposal.why),
+            "boots_before": proposal.boots_before,
+            "boots_after": proposal.boots_after,
+            "saves_s": round(self._saved_s(proposal), 1),
+            "accept": None if accepted or proposal.edit is None else self._command(proposal, revision),
+        }
+
+    def _saved_s(self, proposal: Proposal) -> float:
+        """Seconds; below zero where the order costs time."""
+        return proposal.saved_boots * self._view.boot_s()
+
+    def _command(self, proposal: Proposal, revision: int) -> str:
+        return f"ddconsole queue {self._name} order --by {proposal.by} --accept --seen {revision}"
+
+    def _show(self, proposal: Proposal, queue: Queue, revision: int, *, accepted: bool) -> None:
+        if proposal.edit is None:
+            click.echo(f"the queue is in the best order that is known for {proposal.by}")
+            return
+        place = {id_: rank for rank, id_ in enumerate(proposal.ids)}
+        items = self._view.items(queue, sorted(startable(queue), key=lambda item: place[item.id]))
+        print_items([item | {"note": proposal.why.get(item["id"], item["note"])} for item in items])
+        click.echo(self._saving(proposal), err=True)
+        if not accepted:
+            click.echo(f"  → `{self._command(proposal, revision)}` takes it; nothing was changed", err=True)
+
+    def _saving(self, proposal: Proposal) -> str:
+        counts = f"{proposal.boots_before} starts of the engine become {proposal.boots_after}"
+        saved = self._saved_s(proposal)
+        if not saved:
+            return f"{counts}: no time is saved or lost"
+        return f"{counts}: this {'saves' if saved > 0 else 'costs'} {duration(abs(saved))}"
