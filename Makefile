@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIN := .ci/constraints.txt
 
-.PHONY: demo test check lint types rooms screenshots bench clean
+.PHONY: demo test check lint types rooms screenshots recording clean
 
 demo: $(VENV)/.app
-	$(BIN)/ddconsole run demo
+	$(BIN)/ddconsole connect demo
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadgroup tests
@@ -39,6 +39,12 @@ $(VENV)/.test: $(VENV)/.app
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(PIN) --group test
 	@touch $@
+
+screenshots: $(VENV)/.test
+	$(BIN)/python tests/tui/make_screenshots.py
+
+recording: $(VENV)/.test
+	DDCONSOLE_HOME=$$(mktemp -d) $(BIN)/ddconsole run demo --record tests/data/recording.jsonl
 
 clean:
 	rm -rf $(VENV) dist build

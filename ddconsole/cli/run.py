@@ -72,6 +72,7 @@ async def _run(
         await console.open()
         for taker in (view.take, *takers):
             console.feed.subscribe(taker)
+        console.show_queue()
         return await _drain(console, limit=limit, resume=resume, keep_engine=keep_engine)
 
 

@@ -162,11 +162,20 @@ async def serve(
         on_ready(_announce(state, server.get_port(), host_key))
         await _until_ended(door)
     finally:
-        state.info.unlink(missing_ok=True)
+        ours = _is_ours(state)
+        if ours:
+            state.info.unlink(missing_ok=True)
         server.close()
         door.turn_out()
         await server.wait_closed()
-        await asyncio.to_thread(end_engines, state.home)
+        if ours:
+            await asyncio.to_thread(end_engines, state.home)
+
+
+def _is_ours(state: StateDir) -> bool:
+    """Whether the folder is still this host's. One that was deleted and made anew has another host, and its engines."""
+    info = state.read_info()
+    return info is not None and info.pid == os.getpid()
 
 
 def _announce(state: StateDir, port: int, host_key: asyncssh.SSHKey) -> DemoHostInfo:

@@ -7,7 +7,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from ddconsole.core.errors import DdconsoleError, RefusedError, UnreachableError
-from ddconsole.core.events import Connection, Event, Warned
+from ddconsole.core.events import Connection, Event, QueueChanged, Warned
 from ddconsole.core.experiment import Outcome
 from ddconsole.core.queue import SetPaused
 from ddconsole.runner.database import Database
@@ -67,6 +67,11 @@ class Console:
         self._spawn(self._watch.run(), "watch-store")
         if telemetry:
             self._spawn(self._watch_host(), "watch-gpus")
+
+    def show_queue(self) -> None:
+        """Publish the queue as it stands once more, for who began to listen after it was opened."""
+        queue = self.feed.view.queue
+        self.feed.publish(Event(0, self._bench.clock.now(), QueueChanged(int(queue["revision"]), queue)))
 
     async def parse(self, text: str) -> Edit:
         """One line of the queue's language as an edit."""

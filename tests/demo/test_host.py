@@ -24,6 +24,7 @@ from ddconsole.demo import connector
 from ddconsole.demo.connector import ensure_demo_host
 from ddconsole.demo.host_engines import end_engines, engine_is_kept
 from ddconsole.demo.host_state import DemoHostInfo, StateDir, login, login_command
+from ddconsole.demo.nvidia_smi_cards import is_alive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -209,6 +210,21 @@ def fake_engine(home: Path) -> subprocess.Popen[bytes]:
     (home / "run").mkdir(parents=True, exist_ok=True)
     (home / "run" / f"engine-{process.pid}.json").write_text(json.dumps(state))
     return process
+
+
+def test_a_host_whose_folder_was_taken_over_leaves_it_alone(tmp_path: Path) -> None:
+    """The folder is deleted and made anew by another host: the old one ends without a trace in it."""
+    state = StateDir(tmp_path / "state")
+    old = ensure_demo_host(state.path, linger_s=60)
+    shutil.rmtree(state.path)
+    new = ensure_demo_host(state.path, linger_s=60)
+    engine = fake_engine(Path(new.home))
+    os.kill(old.pid, signal.SIGTERM)
+    wait_until(lambda: not is_alive(old.pid), "the old host ended")
+    assert engine.poll() is None
+    assert state.read_info() == new
+    os.kill(new.pid, signal.SIGTERM)
+    wait_until(lambda: engine.poll() is not None, "the new host took its engine with it")
 
 
 def test_engines_that_nobody_kept_end_with_the_host(tmp_path: Path) -> None:
