@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from ddconsole.core.experiment import Workload
-    from ddconsole.core.ports import Clock, Prompt, RequestDialect
+    from ddconsole.core.ports import Clock, HttpRequest, Prompt, RequestDialect
 
 ERROR_CHARS = 500
 """A record keeps this much of what went wrong."""
@@ -143,7 +143,7 @@ async def ask(
     stream = _Stream(clock, dialect, stall_s, t0)
     error = None
     try:
-        await _receive(client, request.path, body, stream)
+        await _receive(client, request, body, stream)
         _judge(stream)
     except _StreamFaultError as fault:
         error = str(fault)
@@ -152,11 +152,11 @@ async def ask(
     return _record(stream, prompt, concurrency, error, 0.0 if origin is None else t0 - origin)
 
 
-async def _receive(client: httpx.AsyncClient, path: str, body: bytes, stream: _Stream) -> None:
+async def _receive(client: httpx.AsyncClient, request: HttpRequest, body: bytes, stream: _Stream) -> None:
     """Read the stream to its end mark, or to the end of the response where none comes."""
-    headers = {"Content-Type": "application/json"}
+    headers = {"Content-Type": "application/json", **request.headers}
     decoder = SseDecoder()
-    async with client.stream("POST", path, content=body, headers=headers) as response:
+    async with client.stream("POST", request.path, content=body, headers=headers) as response:
         if response.status_code != 200:
             text = await _body_text(response)
             raise _StreamFaultError(f"http-{response.status_code}", text or response.reason_phrase)

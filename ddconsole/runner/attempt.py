@@ -170,7 +170,7 @@ class Attempt:
                 raise AttemptFailed(Failure(first.code, first.text, evidence, first.advice))
         async with self._phases.phase(Phase.LAUNCH.value):
             plan = engine.plan(self._config, port)
-            recipe = {"command": plan.command_line()}
+            recipe = {"command": plan.shown}
             await self._database.do(lambda store: store.update_recipe(self._key, recipe))
             return await to_the_end(self._slot.launch(plan, self._effective, self._key))
 

@@ -66,12 +66,13 @@ class Outlook:
             now,
             workload=self.workload.to_json(),
             findings=self.findings,
+            keeping=engine_kept(queue, self.effective),
             with_removed=with_removed,
         )
 
     def items(self, queue: Queue, chosen: Iterable[Experiment]) -> list[dict[str, Any]]:
         """Items of that document."""
-        rank_of, price = ranks(queue), self.prices(queue)
+        rank_of, price, keeping = ranks(queue), self.prices(queue), engine_kept(queue, self.effective)
         return [
             experiment_item(
                 item,
@@ -80,6 +81,7 @@ class Outlook:
                 estimate=price,
                 workload=self.workload.to_json(),
                 findings=self.findings,
+                keeping=keeping,
             )
             for item in chosen
         ]

@@ -9,7 +9,10 @@ import pytest
 
 from ddconsole.core.config import Algorithm, Config
 from ddconsole.core.errors import UsageError
+from ddconsole.core.experiment import Workload
+from ddconsole.core.ports import Prompt
 from ddconsole.engines.sglang.command import launch_plan, tied_value
+from ddconsole.engines.sglang.dialect import dialect_for, native_dialect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -179,7 +182,19 @@ def test_secrets_are_kept_apart_from_the_command(make_profile: MakeProfile) -> N
     plan = launch_plan(make_profile({"env": {"A": "1"}}), OFF, 1, {"HF_TOKEN": "s3cret"})
     assert plan.secret_env == {"HF_TOKEN": "s3cret"}
     assert plan.env["A"] == "1"
-    assert "s3cret" not in plan.command_line()
+    assert "s3cret" not in plan.shown
+
+
+def test_a_key_that_only_a_flag_can_carry_is_masked_where_it_is_shown(make_profile: MakeProfile) -> None:
+    """SGLang takes its api key by flag alone; the store and the screen never see it, the requests carry it."""
+    profile = make_profile({"args": {"api-key": "sk-not-for-the-store"}})
+    plan = launch_plan(profile, OFF, 1, {})
+    assert "sk-not-for-the-store" in plan.argv
+    assert "sk-not-for-the-store" not in plan.shown
+    for dialect in (native_dialect(profile), dialect_for("0.5.23", profile)):
+        request = dialect.request(Prompt("p", "hello"), Workload())
+        assert request.headers == {"Authorization": "Bearer sk-not-for-the-store"}
+        assert "sk-not-for-the-store" not in repr(dialect)
 
 
 def test_drafting_without_a_drafter_is_refused(make_profile: MakeProfile) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,16 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """What to start: the argv, the environment beyond the login's, and secrets that go by file, never by `ps`."""
+    """What to start: the argv, the environment beyond the login's, and secrets that go by file, never by `ps`.
+
+    `shown` is the command as a shell would take it, with every secret masked: for the store and the screen.
+    """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     secret_env: Mapping[str, str] = field(default_factory=dict)
     port: int = 30000
-
-    def command_line(self) -> str:
-        """The argv as a shell would take it, without secrets."""
-        return shlex.join([*(f"{k}={v}" for k, v in sorted(self.env.items())), *self.argv])
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True)

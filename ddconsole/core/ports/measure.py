@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ddconsole.core.experiment import Workload
 
 
@@ -20,10 +22,11 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request as the dialect wants it: POST `path` with `body` as JSON."""
+    """A request as the dialect wants it: POST `path` with `body` as JSON, and `headers` such as a bearer token."""
 
     path: str
     body: dict[str, Any]
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +12,7 @@ from ddconsole.core.config import Algorithm, effective_topk
 from ddconsole.core.errors import UsageError
 from ddconsole.core.ports import LaunchPlan
 from ddconsole.core.profile import TopkKnob
+from ddconsole.engines.sglang.masking import Masker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,7 +59,9 @@ def launch_plan(profile: Profile, config: Config, port: int, secrets: Mapping[st
         *("--host", HOST, "--port", str(port)),
     ]
     env = {"PYTHONUNBUFFERED": "1"} | profile.engine.env | spelled.env
-    return LaunchPlan(argv=tuple(argv), env=env, secret_env=dict(secrets), port=port)
+    words = shlex.join([*(f"{name}={value}" for name, value in sorted(env.items())), *argv])
+    shown = Masker(tuple(secrets.values())).text(words)
+    return LaunchPlan(argv=tuple(argv), env=env, secret_env=dict(secrets), port=port, shown=shown)
 
 
 def _words(pairs: Any) -> Iterator[str]:

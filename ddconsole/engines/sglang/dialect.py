@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from ddconsole.core.ports import HttpRequest
@@ -43,14 +43,22 @@ def dialect_for(version: str | None, profile: Profile) -> RequestDialect:
     """The dialect to measure with: chat where it tells verify steps, `/generate` elsewhere and before it is known."""
     known = parse_version(version)
     if known is not None and known >= CHAT_SINCE:
-        return ChatDialect(model=profile.engine.model)
+        return ChatDialect(model=profile.engine.model, headers=auth_headers(profile, admin=False))
     return native_dialect(profile)
 
 
 def native_dialect(profile: Profile) -> NativeDialect:
     """`/generate`, whose text is cumulative unless the profile turned that off."""
     flags = {name.replace("_", "-"): value for name, value in profile.engine.args.items()}
-    return NativeDialect(incremental=flags.get("incremental-streaming-output") == "true")
+    incremental = flags.get("incremental-streaming-output") == "true"
+    return NativeDialect(incremental=incremental, headers=auth_headers(profile, admin=False))
+
+
+def auth_headers(profile: Profile, *, admin: bool) -> dict[str, str]:
+    """The bearer token that the profile starts the engine with; `admin` endpoints refuse the plain key."""
+    keys = {name.replace("_", "-"): value for name, value in profile.engine.args.items()}
+    key = (keys.get("admin-api-key") if admin else None) or keys.get("api-key")
+    return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 def _decoded(answer: Answer, data: str) -> dict[str, Any] | None:
@@ -128,6 +136,7 @@ class NativeDialect:
     """
 
     incremental: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     name: str = "sglang-generate"
 
     def request(self, prompt: Prompt, workload: Workload, *, ignore_eos: bool = False) -> HttpRequest:
@@ -135,7 +144,8 @@ class NativeDialect:
         sampling: dict[str, Any] = {"max_new_tokens": prompt.max_tokens, "temperature": workload.temperature}
         if ignore_eos:
             sampling["ignore_eos"] = True
-        return HttpRequest("/generate", {"text": prompt.text, "sampling_params": sampling, "stream": True})
+        body = {"text": prompt.text, "sampling_params": sampling, "stream": True}
+        return HttpRequest("/generate", body, self.headers)
 
     def read(self, answer: Answer, data: str) -> None:
         """Take one event into `answer`."""
@@ -166,6 +176,7 @@ class ChatDialect:
     """`POST /v1/chat/completions`, with usage in every chunk and verify steps at the end (0.5.20 and later)."""
 
     model: str = "default"
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     name: str = "sglang-chat"
 
     def request(self, prompt: Prompt, workload: Workload, *, ignore_eos: bool = False) -> HttpRequest:
@@ -182,7 +193,7 @@ class ChatDialect:
         }
         if ignore_eos:
             body["ignore_eos"] = True
-        return HttpRequest("/v1/chat/completions", body)
+        return HttpRequest("/v1/chat/completions", body, self.headers)
 
     def read(self, answer: Answer, data: str) -> None:
         """Take one event into `answer`."""

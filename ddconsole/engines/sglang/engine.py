@@ -8,8 +8,8 @@ from ddconsole.core.config import Algorithm, effective_config
 from ddconsole.core.ports import Identity
 from ddconsole.engines.sglang import identity, speculation
 from ddconsole.engines.sglang.bootlog import BootLog
-from ddconsole.engines.sglang.command import arg_name, launch_plan
-from ddconsole.engines.sglang.dialect import ChatDialect, dialect_for, native_dialect
+from ddconsole.engines.sglang.command import launch_plan
+from ddconsole.engines.sglang.dialect import ChatDialect, auth_headers, dialect_for, native_dialect
 from ddconsole.engines.sglang.http import EngineHttp
 from ddconsole.engines.sglang.masking import Masker
 from ddconsole.engines.sglang.preflight import preflight
@@ -115,7 +115,5 @@ class SglangEngine:
         await self._http(base_url).abort()
 
     def _http(self, base_url: str) -> EngineHttp:
-        keys = {arg_name(name): value for name, value in self._profile.engine.args.items()}
-        key = keys.get("admin-api-key") or keys.get("api-key")
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        headers = auth_headers(self._profile, admin=True)
         return EngineHttp(base_url, headers=headers, transport=self._transport)
