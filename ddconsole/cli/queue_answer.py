@@ -35,9 +35,8 @@ class Answer:
     def done(self, previews: Sequence[Preview], after: Queue, verb: str) -> int:
         """Every spec was taken; or would be, in a dry run."""
         would = {item.id for seen in previews for item in seen.items}
-        touched = [
-            item for item in after.items if (item.id in would if self._dry_run else item.revision == after.revision)
-        ]
+        taken = bool(previews) and not self._dry_run
+        touched = [item for item in after.items if (item.revision == after.revision if taken else item.id in would)]
         items = self._view.items(after, touched)
         old = {item.id for item in self._before.items}
         added = [item for item in items if item["id"] not in old]
@@ -46,6 +45,8 @@ class Answer:
             self._print(previews, after.revision, added, {"changed": changed}, notice=after.notice)
             return 0
         print_items(items)
+        if not items and verb == "import":
+            click.echo("nothing was changed: the queue is as the document says", err=True)
         for line in (*_lines(previews, self._profile), *_closing(after, verb, dry_run=self._dry_run)):
             click.echo(clean(line), err=True)
         return 0
@@ -90,12 +91,14 @@ class Answer:
             document
             | {
                 "dry_run": self._dry_run,
+                "grid": " · ".join(seen.command.grid for seen in previews if seen.command.grid),
+                "price_s": round(sum(seen.total_s for seen in previews), 1),
+                "boots": sum(seen.boots for seen in previews),
+                "notes": list(dict.fromkeys(_notes(previews))),
+                "duplicates": [_double(*pair) for seen in previews for pair in _doubled(seen)],
+                "control_missing": None if control is None else control.to_json(self._profile),
                 "already": [],
-                "grid": " · ".join(s.command.grid for s in previews if s.command.grid),
             }
-            | {"price_s": round(sum(seen.total_s for seen in previews), 1), "boots": sum(s.boots for s in previews)}
-            | {"duplicates": [_double(*pair) for seen in previews for pair in _doubled(seen)]}
-            | {"control_missing": None if control is None else control.to_json(self._profile)}
             | more
         )
 
@@ -119,8 +122,7 @@ def _control(previews: Sequence[Preview]) -> Control | None:
 
 def _lines(previews: Sequence[Preview], profile: str) -> list[str]:
     """How values came about, what a sweep comes to, what `after` means, what is missing."""
-    lines = [note for seen in previews for planned in seen.command.preview for note in planned.notes]
-    lines += [note for seen in previews for note in seen.command.notes]
+    lines = _notes(previews)
     lines += [line for seen in previews for line in _price(seen)]
     lines += [
         f"this is the same work as {double.id} ({double.state})"
@@ -132,6 +134,12 @@ def _lines(previews: Sequence[Preview], profile: str) -> list[str]:
     if control is not None:
         lines += _offer(control, profile)
     return list(dict.fromkeys(lines))
+
+
+def _notes(previews: Sequence[Preview]) -> list[str]:
+    """How values came about, and what else there is to say of a command: what `after` means."""
+    derived = [note for seen in previews for planned in seen.command.preview for note in planned.notes]
+    return derived + [note for seen in previews for note in seen.command.notes]
 
 
 def _price(seen: Preview) -> list[str]:

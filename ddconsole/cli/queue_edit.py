@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ddconsole.cli.common import author
 from ddconsole.cli.queue_answer import Answer
 from ddconsole.cli.report import clean
-from ddconsole.core.errors import DuplicateError, RefusedError, SpecError
-from ddconsole.core.queue import Batch, Refusal
+from ddconsole.core.errors import DuplicateError, RefusedError, SpecError, UsageError
+from ddconsole.core.queue import Add, Batch, Refusal
 from ddconsole.core.spec import SpecContext, SpecRefusal, parse
 from ddconsole.runner.outlook import Outlook
 from ddconsole.runner.preview import Known, Preview, preview
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ddconsole.adapters.profile_file import LoadedProfile
     from ddconsole.adapters.store import SqliteStore
     from ddconsole.core.experiment import Experiment
     from ddconsole.core.queue import Edit, Queue
     from ddconsole.core.spec import Command
+
+
+LOOKS = 20
+"""How often new work is looked for again when others edit at the same moment; then it is added at any revision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +63,47 @@ class Editing:
 
     def run(self, specs: Sequence[Sequence[str] | str], *, as_json: bool) -> int:
         """Apply all specs as one edit, or none of them. Returns the exit code."""
-        before = self._store.queue(self._loaded.name)
-        answer = Answer(self._loaded.name, self._view, before, as_json=as_json, dry_run=self._wishes.dry_run)
-        taken = self._taken(before)
-        if taken:
-            return answer.taken_before(taken)
-        previews: list[Preview] = []
-        try:
-            self._foresee(specs, before, previews)
-            return answer.done(previews, self._apply(previews, before), self._verb)
-        except (SpecError, DuplicateError, RefusedError) as error:
-            taken = self._taken(self._store.queue(self._loaded.name))  # by the same intention, sent twice at once
-            return answer.taken_before(taken) if taken else answer.refused(error, previews)
+
+        def foresee(queue: Queue, previews: list[Preview]) -> int:
+            self._foresee(specs, queue, previews)
+            return queue.revision
+
+        return self._answered(foresee, as_json=as_json)
+
+    def take(self, read: Callable[[Queue], tuple[Command | None, int]], *, as_json: bool) -> int:
+        """Apply the command that `read` makes, by an author who saw the revision beside it. Returns the exit code."""
+
+        def foresee(queue: Queue, previews: list[Preview]) -> int:
+            command, seen = read(queue)
+            if command is not None:
+                previews.append(self._preview(command, queue))
+                self._refuse_doubles(previews[-1], "")
+            return seen
+
+        return self._answered(foresee, as_json=as_json)
+
+    def _answered(self, foresee: Callable[[Queue, list[Preview]], int], *, as_json: bool) -> int:
+        """`foresee` fills in what is to be applied, and gives the revision that its author saw."""
+        for last in (*[False] * LOOKS, True):
+            before = self._store.queue(self._loaded.name)
+            answer = Answer(self._loaded.name, self._view, before, as_json=as_json, dry_run=self._wishes.dry_run)
+            previews: list[Preview] = []
+            try:
+                if self._taken(before):
+                    break
+                seen = foresee(before, previews)
+                after = self._apply(previews, seen, strictly=not last) if previews else before
+            except (UsageError, DuplicateError, RefusedError) as error:
+                if last or not self._looked_in_vain(previews, before):
+                    return answer.refused(error, previews)
+            else:
+                return answer.done(previews, after, self._verb)
+        return answer.taken_before(self._taken(before))
+
+    def _looked_in_vain(self, previews: Sequence[Preview], before: Queue) -> bool:
+        """New work was refused because another process has edited meanwhile: look again, for it may be there now."""
+        adds = bool(previews) and all(isinstance(seen.command.edit, Add) for seen in previews)
+        return adds and self._store.queue(self._loaded.name).revision != before.revision
 
     def _foresee(self, specs: Sequence[Sequence[str] | str], queue: Queue, previews: list[Preview]) -> None:
         """Read each spec against the queue as those before it leave it."""
@@ -117,19 +150,22 @@ class Editing:
         what = f"{where}the same work is there already: {names}; nothing was added"
         advice = "--again adds it all the same"
         if len(doubles) < len(seen.doubles):
-            advice += f"; --new adds the {len(seen.new)} that are not there"
+            count = len(seen.new)
+            advice += f"; --new adds the {count} that {'is' if count == 1 else 'are'} not there"
         raise DuplicateError(what, of=doubles[0].id, advice=advice)
 
-    def _apply(self, previews: Sequence[Preview], before: Queue) -> Queue:
+    def _apply(self, previews: Sequence[Preview], seen: int, *, strictly: bool) -> Queue:
+        """`strictly`: new work only at the revision in which it was looked for, so that it is not added twice."""
         if self._wishes.dry_run:
             return previews[-1].after
-        edits = tuple(self._signed(seen.command, number).edit for number, seen in enumerate(previews, start=1))
-        return self._store.edit(self._loaded.name, one_edit(edits), seen=before.revision)
+        at = seen if strictly and not self._wishes.again else None
+        edits = tuple(self._signed(each.command, number, at) for number, each in enumerate(previews, start=1))
+        return self._store.edit(self._loaded.name, one_edit(edits), seen=seen)
 
-    def _signed(self, command: Command, number: int) -> Command:
+    def _signed(self, command: Command, number: int, at: int | None) -> Edit:
         """In the caller's name; each Add of one intention is told from the others by its number."""
-        intent = self._wishes.intent and f"{self._wishes.intent}#{number}"
-        return command.signed(author(), intent)
+        edit = command.signed(author(), self._wishes.intent and f"{self._wishes.intent}#{number}").edit
+        return replace(edit, at=at) if isinstance(edit, Add) else edit
 
     def _taken(self, queue: Queue) -> tuple[Experiment, ...]:
         """What an earlier sending of the same intention has queued."""

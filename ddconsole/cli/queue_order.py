@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,7 @@ from ddconsole.cli.table import duration
 from ddconsole.core.documents import head
 from ddconsole.core.errors import RefusedError
 from ddconsole.core.order import propose, startable
+from ddconsole.core.queue import Refusal, apply
 from ddconsole.runner.outlook import Outlook
 
 if TYPE_CHECKING:
@@ -43,6 +45,9 @@ class Ordering:
             if proposal.edit is None:
                 raise RefusedError("the queue is in this order already")
             queue = self._store.edit(self._name, proposal.edit, seen=revision if seen is None else seen)
+        elif proposal.edit is not None and not as_json:
+            shown = apply(queue, proposal.edit, now=datetime.now(UTC))
+            queue = queue if isinstance(shown, Refusal) else shown
         if as_json:
             print_json(head(self._name, queue.revision) | self._document(proposal, revision, accepted=accept))
         else:
@@ -72,8 +77,7 @@ class Ordering:
         if proposal.edit is None:
             click.echo(f"the queue is in the best order that is known for {proposal.by}")
             return
-        place = {id_: rank for rank, id_ in enumerate(proposal.ids)}
-        items = self._view.items(queue, sorted(startable(queue), key=lambda item: place[item.id]))
+        items = self._view.items(queue, startable(queue))
         print_items([item | {"note": proposal.why.get(item["id"], item["note"])} for item in items])
         click.echo(self._saving(proposal), err=True)
         if not accepted:

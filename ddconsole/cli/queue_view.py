@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ddconsole.cli.common import author
 from ddconsole.cli.table import duration, print_table
 from ddconsole.core.config import Config
 from ddconsole.core.events import parse_utc
@@ -54,9 +55,13 @@ def _notes(item: Mapping[str, Any]) -> str:
         notes.append(f"× {item['repeats']}")
     if item["requires"]:
         notes.append(f"only if {item['requires']} passes")
+    if item["keeps_engine"]:
+        notes.append("keeps the engine")
     notes += [MARKS[finding["level"]] + finding["text"] for finding in item["findings"]]
     if config and item["note"]:
         notes.append(f"“{item['note']}”")
+    if item["author"] not in ("", "profile", author()):
+        notes.append(f"by {item['author']}")
     return " · ".join(notes)
 
 

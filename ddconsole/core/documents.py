@@ -10,7 +10,7 @@ from ddconsole.core.experiment import Queued, Removed, Running
 from ddconsole.core.queue_view import ranks, running
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from ddconsole.core.config import Config, Effective
@@ -38,9 +38,13 @@ def queue_document(
     *,
     workload: Mapping[str, Any] | None = None,
     findings: FindingsOf | None = None,
+    keeping: Collection[str] = (),
     with_removed: bool = False,
 ) -> dict[str, Any]:
-    """The document of `queue P list --json`: everything but tombstones, the waiting ones in the order they will run."""
+    """The document of `queue P list --json`: everything but tombstones, the waiting ones in the order they will run.
+
+    `keeping` names those that will find their engine running.
+    """
     shown = [item for item in queue.items if with_removed or not isinstance(item.state, Removed)]
     rank_of = ranks(queue)
     now_running = running(queue)
@@ -51,7 +55,13 @@ def queue_document(
         "notice": queue.notice,
         "items": [
             experiment_item(
-                item, rank_of.get(item.id), effective=effective, estimate=estimate, workload=workload, findings=findings
+                item,
+                rank_of.get(item.id),
+                effective=effective,
+                estimate=estimate,
+                workload=workload,
+                findings=findings,
+                keeping=keeping,
             )
             for item in shown
         ],
@@ -66,6 +76,7 @@ def experiment_item(
     estimate: EstimateOf,
     workload: Mapping[str, Any] | None = None,
     findings: FindingsOf | None = None,
+    keeping: Collection[str] = (),
 ) -> dict[str, Any]:
     """One item of the queue. `rank` counts the waiting ones from 1; None for one that does not wait."""
     config = item.config
@@ -84,6 +95,7 @@ def experiment_item(
         "repeats": item.repeats,
         "estimate_s": None if seconds is None else round(seconds, 1),
         "estimate_source": source,
+        "keeps_engine": item.id in keeping,
         "findings": [finding.to_json() for finding in findings(config)] if findings and config else [],
         "requires": item.requires,
         "origin": item.origin.to_json(),

@@ -45,6 +45,8 @@ def _against(queue: Queue, edit: Add) -> Refusal | None:
     again = ids_of(item for item in queue.items if edit.intent and item.intent == edit.intent)
     if again:
         return Refusal(f"this was taken already, as {', '.join(again)}", "repeated", again)
+    if edit.at is not None and edit.at != queue.revision:
+        return Refusal(f"the queue has changed since you looked (revision {edit.at}, now {queue.revision})", "stale")
     for required in {draft.requires for draft in edit.drafts if draft.requires}:
         gone = _gone(queue, required)
         if gone is not None:
@@ -73,7 +75,7 @@ def _index(queue: Queue, place: Place) -> int | Refusal:
     named = {place.anchor} | set(ids_of(members(queue, place.anchor)))
     last = max((index for index, item in enumerate(queue.items) if item.id in named), default=-1)
     index = max(last + 1, front)
-    while index < len(queue.items) and queue.items[index].origin.after == place.anchor:
+    while place.where == "after" and index < len(queue.items) and queue.items[index].origin.after == place.anchor:
         index += 1
     return index
 

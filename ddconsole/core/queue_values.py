@@ -112,11 +112,12 @@ class Draft:
 class Place:
     """Where new items go: behind all, in front of all that wait, or behind one.
 
-    `anchor` is an experiment or a sweep (then its last member). What was placed behind the same anchor earlier
-    keeps its place, so that two `after E14` run in the order in which they were given.
+    `anchor` is an experiment or a sweep (then its last member). With `after`, what was placed after the same anchor
+    earlier keeps its place, so that two `after E14` run in the order in which they were given; `behind` is right
+    behind it, whoever stands there.
     """
 
-    where: Literal["end", "front", "after"] = "end"
+    where: Literal["end", "front", "after", "behind"] = "end"
     anchor: str | None = None
 
 
@@ -126,6 +127,9 @@ class Add:
 
     `intent` names one intention of the user (a form opened once, a line entered once): a second Add with the same
     intent is refused, so that five presses of Enter queue one experiment.
+
+    `at` is the only revision of the queue at which it may be taken, when its author has looked for the same work in
+    that one; None takes it at any.
     """
 
     drafts: tuple[Draft, ...]
@@ -134,6 +138,7 @@ class Add:
     author: str = ""
     as_sweep: bool = False
     intent: str = ""
+    at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ddconsole.core.errors import SpecError
-from ddconsole.core.queue_values import Add, Draft, Edit
+from ddconsole.core.queue_values import Add, Batch, Draft, Edit
 
 if TYPE_CHECKING:
     from ddconsole.core.config import Effective
@@ -110,13 +110,18 @@ class Command:
     @property
     def drafts(self) -> tuple[Draft, ...]:
         """What it would queue; empty for verbs that add nothing."""
-        return self.edit.drafts if isinstance(self.edit, Add) else ()
+        edits = self.edit.edits if isinstance(self.edit, Batch) else (self.edit,)
+        return tuple(draft for edit in edits if isinstance(edit, Add) for draft in edit.drafts)
 
     def signed(self, author: str = "", intent: str = "") -> Command:
         """The same command in somebody's name. `intent` is explained at `Add`."""
-        if not isinstance(self.edit, Add):
-            return self
-        return replace(self, edit=replace(self.edit, author=author, intent=intent))
+        if isinstance(self.edit, Batch):
+            return replace(self, edit=Batch(tuple(_signed(edit, author, intent) for edit in self.edit.edits)))
+        return replace(self, edit=_signed(self.edit, author, intent))
+
+
+def _signed(edit: Edit, author: str, intent: str) -> Edit:
+    return replace(edit, author=author, intent=intent) if isinstance(edit, Add) else edit
 
 
 def shown(text: str, width: int = 40) -> str:

@@ -1,4 +1,7 @@
-"""A process that writes to a store and says so after each write. Run by test_store.py: PATH edit|attempt COUNT."""
+"""A process that writes to a store and, with the first two, says so after each write.
+
+PATH edit|attempt COUNT, or PATH rounds COUNT AUTHOR.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from ddconsole.core.config import Algorithm, Config
 from ddconsole.core.events import Event, Warned
 from ddconsole.core.experiment import Origin, Outcome
 from ddconsole.core.metrics import RequestRecord
-from ddconsole.core.queue import Add, Draft
+from ddconsole.core.queue import Add, Change, Draft, Hold, Release, Remove
 
 NOW = datetime(2026, 12, 2, 14, 2, 11, tzinfo=UTC)
 ADD = Add((Draft(Config(Algorithm.TREE, block_size=8, budget=12)),), Origin())
@@ -46,7 +49,22 @@ def attempt(store: SqliteStore, count: int) -> None:
         say("finish", number)
 
 
+def rounds(store: SqliteStore, count: int, author: str) -> None:
+    """Four edits a round: add one, change it, hold it, then release it or, every second time, remove it."""
+    for number in range(count):
+        note = f"{author}-{number}"
+        draft = Draft(Config(Algorithm.TREE, block_size=8, budget=12 + number), note=note)
+        queue = store.edit("p", Add((draft,), Origin(), author=author))
+        id_ = next(item.id for item in queue.items if item.note == note)
+        store.edit("p", Change(id_, repeats=2), seen=queue.revision)
+        store.edit("p", Hold((id_,)))
+        store.edit("p", Remove((id_,)) if number % 2 else Release((id_,)))
+
+
 if __name__ == "__main__":
     opened = SqliteStore(Path(sys.argv[1]))
-    {"edit": edit, "attempt": attempt}[sys.argv[2]](opened, int(sys.argv[3]))
+    if sys.argv[2] == "rounds":
+        rounds(opened, int(sys.argv[3]), sys.argv[4])
+    else:
+        {"edit": edit, "attempt": attempt}[sys.argv[2]](opened, int(sys.argv[3]))
     opened.close()

@@ -228,14 +228,13 @@ def test_an_edit_of_what_another_process_changed_meanwhile_is_refused(
     ddconsole("queue", "demo", "list")
     from ddconsole.cli import queue_edit
 
-    read = queue_edit.Editing._read
+    read = queue_edit.Editing._foresee
 
-    def read_then_other(self: Any, specs: Any, queue: Any) -> Any:
-        commands = read(self, specs, queue)
+    def read_then_other(self: Any, specs: Any, queue: Any, previews: Any) -> None:
+        read(self, specs, queue, previews)
         store.edit("demo", Hold(("E1",)))
-        return commands
 
-    monkeypatch.setattr(queue_edit.Editing, "_read", read_then_other)
+    monkeypatch.setattr(queue_edit.Editing, "_foresee", read_then_other)
     answer = ddconsole("queue", "demo", "edit", "E1", "B=24")
     assert (answer.code, "changed since you looked" in answer.err) == (3, True)
 

@@ -396,3 +396,18 @@ def test_undo_and_redo_cannot_be_part_of_a_batch() -> None:
     assert isinstance(apply(queue_of(1), Batch((Undo(),)), now=NOW), Refusal)
     assert isinstance(apply(queue_of(1), Batch((Begin("E1", 1, NOW),)), now=NOW), Refusal)
     assert isinstance(apply(queue_of(1), Batch(()), now=NOW), Refusal)
+
+
+def test_new_work_that_was_looked_for_at_one_revision_is_taken_at_that_one_alone() -> None:
+    """What came in since may be the same work; several Adds of one batch are of one look."""
+    queue = queue_of(1)
+    seen = Add((Draft(TREE),), Origin(), at=queue.revision)
+    assert line(applied(queue, Batch((seen, seen)))) == ["E1", "E2", "E3"]
+    assert refused(applied(queue, Hold(("E1",))), seen).code == "stale"
+
+
+def test_behind_is_right_behind_where_after_keeps_the_order_of_asking() -> None:
+    """An editor puts an entry where its author sees it."""
+    queue = applied(queue_of(1), Add((Draft(TREE),), Origin(after="E1"), Place("after", "E1")))
+    assert line(applied(queue, Add((Draft(TREE),), Origin(), Place("after", "E1")))) == ["E1", "E2", "E3"]
+    assert line(applied(queue, Add((Draft(TREE),), Origin(), Place("behind", "E1")))) == ["E1", "E3", "E2"]

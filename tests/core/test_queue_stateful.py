@@ -45,7 +45,9 @@ SOME = st.lists(NAMES, min_size=1, max_size=3).map(tuple)
 DRAFTS = st.lists(
     st.sampled_from([Draft(TREE), Draft(CHAIN, held=True), Draft(None, note="an idea")]), min_size=1, max_size=3
 ).map(tuple)
-PLACES = st.one_of(st.sampled_from([Place(), Place("front")]), NAMES.map(lambda name: Place("after", name)))
+PLACES = st.one_of(
+    st.sampled_from([Place(), Place("front")]), st.builds(Place, st.sampled_from(["after", "behind"]), NAMES)
+)
 TARGETS = st.one_of(st.sampled_from(["top", "up", "down", "bottom"]), st.integers(1, 12))
 USER_EDITS: st.SearchStrategy[Edit] = st.one_of(
     st.builds(Add, DRAFTS, st.builds(Origin, after=NAMES), PLACES, as_sweep=st.booleans()),

@@ -8,7 +8,7 @@ from fakes.queues import CHAIN, KNOBS, NOW, TREE, applied, begun, context, ended
 from ddconsole.core.config import Config, Effective, TopkRule, effective_config
 from ddconsole.core.experiment import Experiment, Origin, Queued, Workload
 from ddconsole.core.queue import Add, Draft, Hold, Queue, Refusal, Remove
-from ddconsole.core.spec import Duplicate, KnobRule, bind_best, duplicates, missing_control, standing_work, work_key
+from ddconsole.core.spec import Duplicate, KnobRule, bind_best, duplicates, missing_control, standing_work
 
 
 def effective(config: Config) -> Effective:

@@ -1,0 +1,31 @@
+"""Looking at the store again and again, from the command line."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ddconsole.core.ports import Store
+
+LOOK_EVERY_S = 0.25
+"""A look is one PRAGMA while nothing has changed."""
+
+
+def changes(store: Store, deadline: float | None = None, sleep: Callable[[float], None] = time.sleep) -> Iterator[None]:
+    """Yields at once, then whenever another process has written, until `deadline` (monotonic seconds; None: for ever).
+
+    The version is read before the caller looks, so that a write in between is seen at the next look.
+    """
+    seen: int | None = None
+    while True:
+        version = store.data_version()
+        if version != seen:
+            seen = version
+            yield
+        left = LOOK_EVERY_S if deadline is None else deadline - time.monotonic()
+        if left <= 0:
+            return
+        sleep(min(LOOK_EVERY_S, left))
