@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ddconsole.adapters.shell import Mode, command_name, guarded_argv
-from ddconsole.adapters.shell_host import GuardedHost
-from ddconsole.adapters.shell_process import OneReader, Piped
+from ddconsole.adapters.shell.host import GuardedHost
+from ddconsole.adapters.shell.process import OneReader, Piped
 from ddconsole.core.errors import HostError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ddconsole.adapters.paths import find_profile, shipped_profiles
 from ddconsole.core.errors import ProfileError
 from ddconsole.core.nearest import nearest
 from ddconsole.core.profile import key_help, known_keys, parse_profile
-from ddconsole.core.profile_problems import InvalidProfileError, Problem, dotted
+from ddconsole.core.profile.problems import InvalidProfileError, Problem, dotted
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -109,7 +109,7 @@ def _starting(loaded: LoadedProfile) -> list[str]:
 @cli_errors
 def schema() -> None:
     """Print the JSON schema of profiles, for editors that check and complete YAML."""
-    from ddconsole.core.profile_schema import profile_schema
+    from ddconsole.core.profile.schema import profile_schema
 
     print_json(profile_schema())
 

@@ -26,7 +26,7 @@ from ddconsole.core.experiment import (
     Running,
     State,
 )
-from ddconsole.core.queue_values import History, Placed, Queue, Step
+from ddconsole.core.queue.values import History, Placed, Queue, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ddconsole.core.events import utc_text
 from ddconsole.core.experiment import Queued, Removed, Running
-from ddconsole.core.queue_view import ranks, running
+from ddconsole.core.queue.view import ranks, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ddconsole.core.errors import DdconsoleError
     from ddconsole.core.experiment import Experiment
     from ddconsole.core.ports.engine import Finding
-    from ddconsole.core.queue_values import Queue
+    from ddconsole.core.queue.values import Queue
 
 SCHEMA = 1
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ddconsole.core.experiment import WAITING, Done, Experiment, Held, Idea, Outcome, Running
-from ddconsole.core.queue_ruling import unknown
-from ddconsole.core.queue_view import by_id, members, next_to_run, running
+from ddconsole.core.queue.ruling import unknown
+from ddconsole.core.queue.view import by_id, members, next_to_run, running
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ddconsole.core.queue_values import Queue, Refusal
+    from ddconsole.core.queue.values import Queue, Refusal
 
 IDLE = "idle"
 """To wait for this is to wait until nothing runs and nothing is going to start."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ddconsole.core.experiment import Experiment, Held, Origin
-from ddconsole.core.queue_ruling import ids_of, is_waiting, named_waiting, not_editable, unknown
-from ddconsole.core.queue_values import (
+from ddconsole.core.queue.ruling import ids_of, is_waiting, named_waiting, not_editable, unknown
+from ddconsole.core.queue.values import (
     Add,
     Arrange,
     Batch,
@@ -25,15 +25,15 @@ from ddconsole.core.queue_values import (
     Release,
     Remove,
 )
-from ddconsole.core.queue_view import by_id, waiting
+from ddconsole.core.queue.view import by_id, waiting
 from ddconsole.core.spec import parse
-from ddconsole.core.spec_print import print_spec
-from ddconsole.core.spec_types import Command, Planned, SpecRefusal
+from ddconsole.core.spec.print import print_spec
+from ddconsole.core.spec.types import Command, Planned, SpecRefusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ddconsole.core.spec_context import SpecContext
+    from ddconsole.core.spec.context import SpecContext
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ddconsole.core.config import Algorithm
 from ddconsole.core.experiment import Done, Experiment, Queued
-from ddconsole.core.queue_values import Arrange
-from ddconsole.core.queue_view import members, running, waiting
+from ddconsole.core.queue.values import Arrange
+from ddconsole.core.queue.view import members, running, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ddconsole.core.config import Config, Effective
-    from ddconsole.core.queue_values import Queue
+    from ddconsole.core.queue.values import Queue
 
 By: TypeAlias = Literal["restarts", "information"]
 WAYS: tuple[By, ...] = ("restarts", "information")

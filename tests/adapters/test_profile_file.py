@@ -13,7 +13,7 @@ from ddconsole.adapters.paths import shipped_profiles
 from ddconsole.adapters.profile_file import load_file, load_profile, parse
 from ddconsole.core.config import TopkRule
 from ddconsole.core.errors import ProfileError
-from ddconsole.core.profile_schema import profile_schema
+from ddconsole.core.profile.schema import profile_schema
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from ddconsole.adapters import sandbox as sandbox_module
-from ddconsole.adapters import sandbox_cages
 from ddconsole.adapters.sandbox import OUTPUT_BYTES, LocalSandbox, end_strays, open_sandbox
-from ddconsole.adapters.sandbox_cages import Cage, cages, interpreter, open_to_all
+from ddconsole.adapters.sandbox import cage as sandbox_cages
+from ddconsole.adapters.sandbox.cage import Cage, cages, interpreter, open_to_all
 from ddconsole.core.errors import DdconsoleError
 from ddconsole.core.ports import Sandbox
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from ddconsole.adapters import store_schema
 from ddconsole.adapters.store import SqliteStore
+from ddconsole.adapters.store import schema as store_schema
 from ddconsole.core.config import Algorithm, Config
 from ddconsole.core.errors import StoreError
 from ddconsole.core.experiment import Origin, Running

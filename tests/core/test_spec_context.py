@@ -6,7 +6,7 @@ from ddconsole.core.config import Algorithm, Config, TopkRule
 from ddconsole.core.profile import Profile
 from ddconsole.core.queue import Queue
 from ddconsole.core.spec import Command, SpecContext, SpecRefusal, parse
-from ddconsole.core.spec_context import tied_value
+from ddconsole.core.spec.context import tied_value
 
 
 def profile(**knobs: object) -> Profile:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import asyncssh
 import pytest
 
-from ddconsole.adapters.ssh_errors import FOREIGN, explain, printable
+from ddconsole.adapters.ssh.errors import FOREIGN, explain, printable
 from ddconsole.core.errors import DdconsoleError, HostError, UnreachableError
 
 if TYPE_CHECKING:
