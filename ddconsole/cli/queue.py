@@ -35,6 +35,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "release": ("ID…", "The inverse of hold."),
     "remove": ("ID…", "Take waiting experiments out; undo brings them back."),
     "retry": ("ID…", "Queue ended experiments again, under their ids."),
+    "cancel": ("ID", "End the running experiment, in whichever process it runs."),
     "undo": ("", "Take the last edit back."),
     "redo": ("", "Do again what undo took back."),
     "pause": ("", "Start nothing new; what runs goes on."),

@@ -89,6 +89,7 @@ def state_to_json(state: State) -> Json:
         data["attempt"] = state.attempt
     if isinstance(state, Running):
         data["started_at"] = state.started_at.isoformat()
+        data["cancelling"] = state.cancelling
     elif isinstance(state, Done):
         data["outcome"] = state.outcome.value
     elif isinstance(state, Failed):
@@ -107,7 +108,7 @@ def state_from_json(data: Mapping[str, Any]) -> State:
         return PLAIN_STATES[name]
     attempt = int(data["attempt"])
     if name == Running.name:
-        return Running(attempt, datetime.fromisoformat(data["started_at"]))
+        return Running(attempt, datetime.fromisoformat(data["started_at"]), bool(data.get("cancelling")))
     if name == Done.name:
         return Done(attempt, Outcome(data["outcome"]))
     if name == Failed.name:

@@ -46,10 +46,11 @@ class Queued:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Being attempted now."""
+    """Being attempted now. `cancelling`: somebody asked for its end, and the runner has not ended it yet."""
 
     attempt: int
     started_at: datetime
+    cancelling: bool = False
     name = "running"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ddconsole.core.errors import DdconsoleError, RefusedError, UnreachableError
 from ddconsole.core.events import Connection, Event, QueueChanged, Warned
 from ddconsole.core.experiment import Outcome
-from ddconsole.core.queue import SetPaused
+from ddconsole.core.queue import Cancel, SetPaused, running
 from ddconsole.runner.database import Database
 from ddconsole.runner.drain import Drain
 from ddconsole.runner.feed import Feed
@@ -121,11 +121,12 @@ class Console:
         await self.edit(SetPaused(True))
 
     async def cancel(self) -> None:
-        """Stop the running experiment; it is recorded as cancelled."""
-        if self._drain is None:
-            raise RefusedError("this console does not run the queue", advice="Cancel it where it runs.")
-        if not self._drain.stop_attempt(Outcome.CANCELLED):
+        """Ask for the end of the running experiment, in whichever process it runs; it is recorded as cancelled."""
+        queue = await self._database.do(lambda store: store.queue(self._bench.name))
+        now = running(queue)
+        if now is None:
             raise RefusedError("nothing runs")
+        await self.edit(Cancel(now.id))
 
     async def close(self, *, keep_engine: bool) -> None:
         """End this process's run and every task; the store and the connection are closed."""
@@ -176,9 +177,9 @@ class Console:
             body = Connection("lost", detail=error.what)
             self.feed.publish(Event(0, self._bench.clock.now(), body))
 
-    def _queue_changed(self) -> None:
+    def _queue_changed(self, queue: Queue) -> None:
         if self._drain is not None:
-            self._drain.queue_changed.set()
+            self._drain.obey(queue)
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self._tasks.append(asyncio.create_task(work, name=name))

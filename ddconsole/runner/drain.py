@@ -11,8 +11,8 @@ from uuid import uuid4
 
 from ddconsole.core.errors import RefusedError
 from ddconsole.core.events import ExperimentStarted, RunFinished, RunStarted, Warned
-from ddconsole.core.experiment import Experiment, Outcome
-from ddconsole.core.queue import Hold, SetPaused, next_to_run
+from ddconsole.core.experiment import Experiment, Outcome, Running
+from ddconsole.core.queue import Hold, SetPaused, next_to_run, running
 from ddconsole.core.spec import SpecContext
 from ddconsole.runner.attempt import Attempt
 from ddconsole.runner.best import bind_to_best
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from ddconsole.core.config import Config
     from ddconsole.core.ports import AttemptKey
+    from ddconsole.core.queue import Queue
     from ddconsole.runner.attempt import Ended
     from ddconsole.runner.bench import Bench
     from ddconsole.runner.database import Database
@@ -114,6 +115,13 @@ class Drain:
             await self._one(experiment)
         self.tally.reason = "max"
         return self.tally
+
+    def obey(self, queue: Queue) -> None:
+        """The queue was changed, by whichever process: look for work, and end what somebody cancelled."""
+        self.queue_changed.set()
+        now = running(queue)
+        if now is not None and isinstance(now.state, Running) and now.state.cancelling:
+            self.stop_attempt(Outcome.CANCELLED)
 
     def stop_attempt(self, why: Outcome) -> bool:
         """End the running attempt as cancelled or interrupted. False when nothing runs."""

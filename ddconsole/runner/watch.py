@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ddconsole.core.ports import Store
+    from ddconsole.core.queue import Queue
     from ddconsole.runner.bench import Bench
     from ddconsole.runner.database import Database
     from ddconsole.runner.feed import Feed
@@ -36,7 +37,7 @@ class _Seen:
 class StoreWatch:
     """Publishes what other processes write. `follows_run` says whether their events are shown, or only the queue."""
 
-    def __init__(self, bench: Bench, database: Database, feed: Feed, on_queue: Callable[[], None]) -> None:
+    def __init__(self, bench: Bench, database: Database, feed: Feed, on_queue: Callable[[Queue], None]) -> None:
         self._bench = bench
         self._database = database
         self._feed = feed
@@ -69,21 +70,21 @@ class StoreWatch:
 
     async def publish_queue(self) -> None:
         """Publish the queue when its revision is new."""
-        document, revision = await self._database.do(self._document)
-        if revision == self._seen.revision:
+        queue, document = await self._database.do(self._document)
+        if queue.revision == self._seen.revision:
             return
-        self._seen.revision = revision
-        self._feed.publish(Event(0, self._bench.clock.now(), QueueChanged(revision, document)))
-        self._on_queue()
+        self._seen.revision = queue.revision
+        self._feed.publish(Event(0, self._bench.clock.now(), QueueChanged(queue.revision, document)))
+        self._on_queue(queue)
 
     async def skip_own(self) -> None:
         """Events up to now were published by this process; do not show them again."""
         self._seen.seq = await self._database.do(lambda store: last_seq(store, self._bench.name, self._seen.seq))
 
-    def _document(self, store: Store) -> tuple[dict[str, Any], int]:
+    def _document(self, store: Store) -> tuple[Queue, dict[str, Any]]:
         queue = store.queue(self._bench.name)
         outlook = Outlook(self._bench.name, self._bench.profile, store.phase_history(self._bench.name))
-        return outlook.document(queue, self._bench.clock.now()), queue.revision
+        return queue, outlook.document(queue, self._bench.clock.now())
 
     async def _publish_events(self) -> None:
         name, after = self._bench.name, self._seen.seq

@@ -15,7 +15,7 @@ from ddconsole.core.config import Algorithm, Config
 from ddconsole.core.errors import RefusedError, UnreachableError
 from ddconsole.core.experiment import Done, Failed, Origin, Outcome, Queued
 from ddconsole.core.ports import Finding
-from ddconsole.core.queue import Add, Draft, Place, Queue, Remove, SetPaused
+from ddconsole.core.queue import Add, Cancel, Draft, Place, Queue, Remove, SetPaused
 from ddconsole.runner.console import Console
 
 
@@ -208,6 +208,21 @@ async def test_cancel_stops_the_running_one_only(world: Opened) -> None:
         await run
         assert w.outcomes() == ["cancelled", "passed"]
         assert w.script.stops[0] == 100
+
+
+async def test_another_process_cancels_the_running_one(world: Opened) -> None:
+    """Everything the screen does, a command does too: the mark is in the store, the runner obeys it."""
+    measuring = ScriptedPass(gate=asyncio.Event())
+    async with world(None, measuring) as w:
+        await w.add(tree(12))
+        run = asyncio.create_task(w.drain())
+        await asyncio.wait_for(measuring.entered.wait(), 10)
+        other = w.bench.open_store()
+        other.edit("scripted", Cancel("E1"))
+        other.close()
+        await run
+        assert w.outcomes() == ["cancelled"]
+        assert w.script.living == set()
 
 
 async def test_closing_in_the_middle_puts_the_experiment_back_in_front(world: Opened) -> None:

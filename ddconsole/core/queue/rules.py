@@ -11,12 +11,13 @@ from ddconsole.core.queue.change import change, extend, hold, release, remove
 from ddconsole.core.queue.history import next_step, redo, remember, settle, stamp, undo
 from ddconsole.core.queue.order import arrange, move, retry
 from ddconsole.core.queue.ruling import Ruling
-from ddconsole.core.queue.runs import begin, end
+from ddconsole.core.queue.runs import begin, cancel, end
 from ddconsole.core.queue.values import (
     Add,
     Arrange,
     Batch,
     Begin,
+    Cancel,
     Change,
     Edit,
     End,
@@ -37,7 +38,7 @@ from ddconsole.core.queue.view import by_id, members
 if TYPE_CHECKING:
     from datetime import datetime
 
-NOT_UNDOABLE = (Begin, End, SetPaused)
+NOT_UNDOABLE = (Begin, Cancel, End, SetPaused)
 """Edits that make no step of the history."""
 
 
@@ -86,7 +87,7 @@ def touched_ids(queue: Queue, edit: Edit) -> frozenset[str]:
     match edit:
         case Add() | SetPaused():
             return frozenset()
-        case Change(id=id_) | Extend(id=id_) | Retry(id=id_) | Begin(id=id_) | End(id=id_):
+        case Change(id=id_) | Extend(id=id_) | Retry(id=id_) | Cancel(id=id_) | Begin(id=id_) | End(id=id_):
             return _resolved(queue, (id_,))
         case Move(ids=ids) | Arrange(ids=ids) | Remove(ids=ids) | Hold(ids=ids) | Release(ids=ids):
             return _resolved(queue, ids)
@@ -130,6 +131,8 @@ def _rule(queue: Queue, edit: Edit, now: datetime) -> Ruling | Refusal:
             return retry(queue, edit)
         case SetPaused():
             return Ruling(replace(queue, paused=edit.paused), (), "pause" if edit.paused else "start")
+        case Cancel():
+            return cancel(queue, edit)
         case Begin():
             return begin(queue, edit)
         case End():

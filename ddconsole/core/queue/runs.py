@@ -8,7 +8,7 @@ from ddconsole.core.errors import Failure
 from ddconsole.core.experiment import Cancelled, Done, Experiment, Failed, Outcome, Queued, Running, State
 from ddconsole.core.queue.history import forget
 from ddconsole.core.queue.ruling import Ruling, is_idea, is_waiting, not_editable, unknown, with_items
-from ddconsole.core.queue.values import Begin, End, Queue, Refusal
+from ddconsole.core.queue.values import Begin, Cancel, End, Queue, Refusal
 from ddconsole.core.queue.view import blocked, by_id, running
 
 
@@ -26,6 +26,18 @@ def begin(queue: Queue, edit: Begin) -> Ruling | Refusal:
     history = forget(queue.history, item.id, behind)
     queue = replace(queue, items=with_items(queue, (started,)), history=history)
     return Ruling(queue, (item.id,), f"begin {item.id}")
+
+
+def cancel(queue: Queue, edit: Cancel) -> Ruling | Refusal:
+    """The running experiment is marked; asking twice is asking once."""
+    item = by_id(queue, edit.id)
+    if item is None:
+        return unknown(queue, edit.id)
+    if not isinstance(item.state, Running):
+        reason = f"{edit.id} is not running ({item.state.name}): remove takes a waiting one out"
+        return Refusal(reason, "not-running", (edit.id,))
+    marked = replace(item, state=replace(item.state, cancelling=True))
+    return Ruling(replace(queue, items=with_items(queue, (marked,))), (item.id,), f"cancel {item.id}")
 
 
 def end(queue: Queue, edit: End) -> Ruling | Refusal:

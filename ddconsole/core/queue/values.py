@@ -210,6 +210,13 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
+class Cancel:
+    """Ask for the end of the running experiment; its runner, in whichever process, ends it. Not undoable."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetPaused:
     """Pause or resume the whole queue. Not undoable: taking an edit back must not start an engine."""
 
@@ -263,6 +270,7 @@ Edit: TypeAlias = (
     | Hold
     | Release
     | Retry
+    | Cancel
     | SetPaused
     | Begin
     | End

@@ -19,7 +19,7 @@ MAX_CHARACTERS = 4_000
 
 VERBS = (
     "add", "next", "after", "after!", "clone", "edit", "hold", "release", "move", "remove", "sweep", "undo", "redo",
-    "retry", "idea", "pause", "start",
+    "retry", "cancel", "idea", "pause", "start",
 )  # fmt: skip
 """Every verb of the language."""
 

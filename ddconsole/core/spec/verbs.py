@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from ddconsole.core.experiment import WAITING, Origin, Running
 from ddconsole.core.queue.values import (
     Add,
+    Cancel,
     Draft,
     Edit,
     Hold,
@@ -63,7 +64,7 @@ def _plain_edit(line: Line, context: SpecContext) -> Edit:
     verb = line.verb
     if verb == "move":
         return _move(line, context)
-    if verb in ("hold", "release", "remove", "retry"):
+    if verb in ("hold", "release", "remove", "retry", "cancel"):
         return _of_ids(line, context)
     expected_end(line.words, f"{verb} stands alone")
     if verb in ("undo", "redo"):
@@ -80,6 +81,10 @@ def _of_ids(line: Line, context: SpecContext) -> Edit:
     ids = tuple(dict.fromkeys(each.id for each in named))
     if verb == "retry":
         return batched(tuple(Retry(id_) for id_ in ids))
+    if verb == "cancel":
+        if len(ids) > 1:
+            raise RefusedSpec(line.end, "one experiment runs at a time", "such as cancel E14")
+        return Cancel(ids[0])
     return Hold(ids) if verb == "hold" else Release(ids) if verb == "release" else Remove(ids)
 
 
