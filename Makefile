@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIN := .ci/constraints.txt
 
-.PHONY: demo test check lint types rooms screenshots recording clean
+.PHONY: demo test check lint types rooms screenshots recording bench clean
 
 demo: $(VENV)/.app
 	$(BIN)/ddconsole connect demo
@@ -45,6 +45,9 @@ screenshots: $(VENV)/.test
 
 recording: $(VENV)/.test
 	DDCONSOLE_HOME=$$(mktemp -d) $(BIN)/ddconsole run demo --record tests/data/recording.jsonl
+
+bench: $(VENV)/.test
+	$(BIN)/python -m tests.benchmarks.bench_queue
 
 clean:
 	rm -rf $(VENV) dist build

@@ -12,6 +12,7 @@ from ddconsole.core.queue import (
     Arrange,
     Batch,
     Begin,
+    Cancel,
     Change,
     Draft,
     End,
@@ -411,3 +412,15 @@ def test_behind_is_right_behind_where_after_keeps_the_order_of_asking() -> None:
     queue = applied(queue_of(1), Add((Draft(TREE),), Origin(after="E1"), Place("after", "E1")))
     assert line(applied(queue, Add((Draft(TREE),), Origin(), Place("after", "E1")))) == ["E1", "E2", "E3"]
     assert line(applied(queue, Add((Draft(TREE),), Origin(), Place("behind", "E1")))) == ["E1", "E3", "E2"]
+
+
+def test_cancel_marks_the_running_one_and_nothing_else() -> None:
+    """It is a wish that the runner fulfils; asking twice changes nothing more, and undo does not take it back."""
+    queue = begun(queue_of(2), "E1")
+    asked = applied(queue, Cancel("E1"), Cancel("E1"))
+    now = running(asked)
+    assert now is not None
+    assert now.state == replace(now.state, cancelling=True)
+    assert asked.history == queue.history
+    assert refused(queue, Cancel("E2")).code == "not-running"
+    assert refused(queue, Cancel("E9")).code == "unknown-id"
