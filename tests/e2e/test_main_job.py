@@ -130,3 +130,27 @@ def test_ctrl_c_ends_in_order(cli: Cli) -> None:
     assert cli.states() == {"E1": "queued"}
     assert cli.engine_pids() == []
     assert cli.run("run", "e2e", "--max", "1").returncode == 0, "it ended cleanly, so it starts again without a word"
+
+
+def test_an_engine_that_was_left_running_is_shown_and_ended_by_command(cli: Cli) -> None:
+    """`run --keep-engine`, then `engine status`, `log` and `stop`: found by its record, ended with proof."""
+    cli.profile(f"{THREE[0]} passes=throughput")
+    assert cli.run("run", "e2e", "--keep-engine").returncode == 0
+    (kept,) = cli.json("engine", "e2e", "status")["engines"]
+    assert kept["alive"]
+    assert kept["pid"] in cli.engine_pids()
+    assert "Decode batch" in cli.run("engine", "e2e", "log").stdout
+    assert cli.json("engine", "e2e", "stop")["stopped"] == [{"id": "E1", "pid": kept["pid"], "remains": []}]
+    assert cli.engine_pids() == []
+    assert cli.json("engine", "e2e", "status")["engines"] == []
+
+
+def test_doctor_tells_what_a_launch_would_find(cli: Cli) -> None:
+    """Before paying for it: a warning is exit code 0, what would be refused is 1, nothing is started."""
+    cli.profile()
+    warned = cli.json("doctor", "e2e", "b=16", "B=26")
+    assert [finding["code"] for finding in warned["findings"]] == ["trained-block-size"]
+    blocked = cli.run("doctor", "e2e", "B=12", "arg.page-size=64")
+    assert blocked.returncode == 1
+    assert "page" in blocked.stdout
+    assert cli.engine_pids() == []
