@@ -46,10 +46,12 @@ def _alone(state: StateDir) -> Iterator[None]:
         with state.starting():
             mine = held.enter_context(state.serving())
         if not mine:
+            from ddconsole.demo.host_state import login_command
+
             info = state.read_info()
             raise RefusedError(
                 "a demo host runs already" + (f" on port {info.port}, process {info.pid}" if info else ""),
-                evidence=(str(state.path),),
+                evidence=(f"log in: {shlex.join(login_command(info))}",) if info else (str(state.path),),
                 advice="Use it, or end that process; a detached one ends by itself when nobody is connected.",
             )
         yield

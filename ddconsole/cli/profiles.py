@@ -20,6 +20,10 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """What a new profile may be called: it becomes a file's name and a word of command lines."""
 
 
+OWN_HOSTS = ("demo", "local")
+"""Hosts that are no ssh alias: a profile made from one of theirs keeps it."""
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def profiles() -> None:
     """List, show, check and make profiles.
@@ -128,7 +132,12 @@ def new(name: str, source: str, host: str | None) -> None:
     path = private_dir(Paths.from_environment().profiles) / f"{name}.yaml"
     if path.exists():
         raise RefusedError(f"{path} is there already", advice="edit it, or take another name")
-    text = _for_host(load_profile(source).path.read_text(encoding="utf-8-sig"), host or name)
+    origin = load_profile(source)
+    text = origin.path.read_text(encoding="utf-8-sig").replace(
+        f"ddconsole doctor {origin.name}", f"ddconsole doctor {name}"
+    )
+    if host is not None or origin.profile.host not in OWN_HOSTS:
+        text = _for_host(text, host or name)
     create_private_file(path)
     path.write_text(text, encoding="utf-8")
     click.echo(str(path))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ddconsole.adapters.profile_file import LoadedProfile
     from ddconsole.adapters.store import SqliteStore
 
-COLUMNS = ("id", "outcome", "config", "tok/s e2e", "decode", "τ", "coding", "vs ref", "what happened")
+COLUMNS = ("id", "outcome", "config", "tok/s e2e", "decode", "τ", "coding", "vs chain", "what happened")
 
 
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -155,8 +155,30 @@ def _print_result(document: Mapping[str, Any]) -> None:
     for name, repeats in document["passes"].items():
         for number, summary in enumerate(repeats, start=1):
             click.echo(clean(f"  {name} {number}: " + _flat(summary)))
+            for line in (*map(_level_line, summary.get("levels", ())), *map(_task_line, summary.get("tasks", ()))):
+                click.echo(clean(f"    {line}"))
     failed = sum(request["error"] is not None for request in document["requests"])
     click.echo(f"  {len(document['requests'])} requests, {failed} failed; --json has them whole")
+
+
+def _level_line(level: Mapping[str, Any]) -> str:
+    """One concurrency level of a throughput pass."""
+    parts = [f"c={level['concurrency']}", f"{level['output_tok_s'] or 0:.1f} tok/s output"]
+    if level.get("tok_s_decode"):
+        parts.append(f"{level['tok_s_decode']:.1f} decode")
+    if level.get("tau"):
+        parts.append(f"τ {level['tau']:.2f} (ΣC/ΣV, {level['tau_n']} requests)")
+    parts += [
+        f"{label} p50 {level[name]['p50']:.1f} p99 {level[name]['p99']:.1f} ms"
+        for label, name in (("TTFT", "ttft_ms"), ("TPOT", "tpot_ms"), ("ITL", "itl_ms"))
+        if level.get(name) and level[name].get("p50") is not None
+    ]
+    return " · ".join(parts) + (" · ⚠ the client was near its limit" if level.get("client_saturated") else "")
+
+
+def _task_line(task: Mapping[str, Any]) -> str:
+    """One task of a coding pass."""
+    return f"{task['id']}: {task['verdict']}" + (f": {task['detail']}" if task.get("detail") else "")
 
 
 def _print_failure(failure: Mapping[str, Any]) -> None:

@@ -31,6 +31,10 @@ NAMES = {
 MARKS = {"passed": ("✔", "green"), "wrong": ("✘", "yellow"), "failed": ("✘", "red"), "cancelled": ("■", "yellow")}
 
 
+ENDINGS = {"drained": "nothing more is queued", "paused": "the queue is paused", "max": "as many as were asked for"}
+"""Why a run ended, in words."""
+
+
 def clock_text(seconds: float) -> str:
     """`0:21`, `6:12`, `1:02:03`."""
     whole = round(seconds)
@@ -69,6 +73,7 @@ class RunView:
             events.PassFinished: self._pass_finished,
             events.Warned: self._warning,
             events.ExperimentFinished: self._finished,
+            events.RunFinished: self._run_finished,
         }
 
     def __enter__(self) -> RunView:
@@ -90,7 +95,7 @@ class RunView:
         if body.state == "connected" and "connected" not in self._shown:
             self._shown.add("connected")
             self._line("●", "green", f"connected · {body.rtt_ms} ms")
-        elif body.state == "lost":
+        elif body.state == "lost" and "connected" in self._shown:
             self._shown.discard("connected")
             self._line("○", "red", f"connection lost: {body.detail}")
 
@@ -159,6 +164,15 @@ class RunView:
                 self._progress.print(Text(f"    {line[:200]}", style="dim"))
             if body.failure["advice"]:
                 self._progress.print(Text(f"    → {body.failure['advice']}"))
+
+    def _run_finished(self, body: events.RunFinished, _: events.Event) -> None:
+        ended = {
+            "drained": "nothing more is queued",
+            "paused": "the queue is paused",
+            "max": "as many as were asked for",
+        }
+        why = ended.get(body.reason, body.reason)
+        self._progress.print(Text(f"\n{why} · {body.passed} passed, {body.failed} not", style="bold"))
 
     # --- lines and bars
 

@@ -32,12 +32,16 @@ class RunStarted(Body):
 
 @dataclass(frozen=True, slots=True)
 class Connection(Body):
-    """The line to the host. state: connecting, connected, lost, closed."""
+    """The line to the host. state: connecting, connected, lost, closed; unreachable when it never stood.
+
+    `detail` says why, `advice` what to do.
+    """
 
     kind: ClassVar[str] = "connection"
     state: str
     rtt_ms: float | None = None
     detail: str = ""
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,7 +217,9 @@ def _speed_words(summaries: Summaries) -> Iterator[str]:
 
 
 def _level_words(summaries: Summaries) -> Iterator[str]:
-    """Output throughput of the levels above 1, the mean of the repeats."""
+    """What the throughput pass found beside the figures in front: its own level 1, and the levels above."""
+    if summaries.get("coding"):
+        yield from _level_one_words(summaries)
     rates: dict[int, list[float]] = {}
     for one in summaries.get("throughput") or ():
         for level in one.get("levels", ()):
@@ -225,6 +227,21 @@ def _level_words(summaries: Summaries) -> Iterator[str]:
                 rates.setdefault(level["concurrency"], []).append(level["output_tok_s"])
     for concurrency, values in sorted(rates.items()):
         yield f"{sum(values) / len(values):.1f} tok/s at c={concurrency}"
+
+
+def _level_one_words(summaries: Summaries) -> Iterator[str]:
+    """The throughput pass at concurrency 1, where the figures in front are the coding pass's."""
+    ones = [
+        level
+        for one in summaries.get("throughput") or ()
+        for level in one.get("levels", ())
+        if level["concurrency"] == 1 and level.get("tok_s_e2e") is not None
+    ]
+    if ones:
+        rate = sum(level["tok_s_e2e"] for level in ones) / len(ones)
+        steps = sum(level.get("verify_steps") or 0 for level in ones)
+        tau = f", τ {sum(level['completion_tokens'] for level in ones) / steps:.2f}" if steps else ""
+        yield f"throughput pass {rate:.1f} tok/s e2e{tau} ({sum(level['requests'] for level in ones)} requests)"
 
 
 def _failed_words(summaries: Summaries) -> Iterator[str]:

@@ -174,7 +174,7 @@ class Console:
         try:
             await watch_gpus(self._session, self._journal, self._bench.clock)
         except UnreachableError as error:
-            body = Connection("lost", detail=error.what)
+            body = Connection("unreachable", detail=error.what, advice=error.advice)
             self.feed.publish(Event(0, self._bench.clock.now(), body))
 
     def _queue_changed(self, queue: Queue) -> None:

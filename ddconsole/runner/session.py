@@ -40,6 +40,7 @@ class Session:
         self._host: Host | None = None
         self._connecting = asyncio.Lock()
         self._keep_trying = patient
+        self._ever_connected = False
         self._pinger: asyncio.Task[None] | None = None
         self.lost = asyncio.Event()
 
@@ -108,13 +109,14 @@ class Session:
                 host = await self._connector.connect()
                 rtt = await host.ping()
             except UnreachableError as error:
-                await self._journal.emit(Connection("lost", detail=error.what))
+                state = "lost" if self._ever_connected else "unreachable"
+                await self._journal.emit(Connection(state, detail=error.what, advice=error.advice))
                 if not self._keep_trying:
                     raise
                 await self._clock.sleep(delay * random.uniform(0.5, 1.0))
                 delay = min(delay * 2, LAST_RETRY_S)
                 continue
-            self._keep_trying = True
+            self._keep_trying = self._ever_connected = True
             await self._journal.emit(Connection("connected", rtt_ms=round(rtt * 1000, 1)))
             return host
 

@@ -29,7 +29,8 @@ async def watch_gpus(session: Session, journal: Journal, clock: Clock) -> None:
             if not seen:
                 journal.show(GpuSampled(problem="nvidia-smi ended without a sample: is it installed on the host?"))
         except HostError as error:
-            journal.show(GpuSampled(problem=error.what))
+            why = f" ({error.evidence[0]})" if error.evidence else ""
+            journal.show(GpuSampled(problem=f"nvidia-smi cannot be run on this host{why}"))
             seen = False
         delay = FIRST_RETRY_S if seen else min(delay * 2, LAST_RETRY_S)
         await clock.sleep(delay)

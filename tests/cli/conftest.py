@@ -10,12 +10,17 @@ import pytest
 from click.testing import CliRunner
 
 from ddconsole.adapters.paths import HOME_VARIABLE, Paths
+from ddconsole.adapters.profile_file import shipped_text
 from ddconsole.adapters.store import SqliteStore
 from ddconsole.cli.main import cli
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+
+QUEUE = ("add b=8 B=12 K=6 W=2048", "add algorithm=chain b=8 W=2048", "add b=16 B=26 K=6 W=2048")
+"""The starting queue of these tests' `demo`, whatever the shipped profile begins with."""
 
 
 @pytest.fixture(autouse=True)
@@ -26,6 +31,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(here)
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
     monkeypatch.setenv("LOGNAME", "ana")
+    own = tmp_path / "home" / "config" / "profiles"
+    own.mkdir(parents=True)
+    text, _, _ = shipped_text("demo").partition("\nqueue:")
+    (own / "demo.yaml").write_text(f"{text}\nqueue: [{', '.join(map(json.dumps, QUEUE))}]\n")
     return tmp_path / "home"
 
 

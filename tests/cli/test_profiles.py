@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 def test_list_has_the_shipped_ones_and_says_which_are_broken(ddconsole: Callable[..., Any], home: Path) -> None:
     """A broken profile is a line of the list, not the end of it."""
     folder = home / "config" / "profiles"
-    folder.mkdir(parents=True)
     (folder / "broken.yaml").write_text("host: [", encoding="utf-8")
     found = {entry["name"]: entry for entry in ddconsole("profiles", "list", "--json").json["profiles"]}
     assert (found["demo"]["host"], found["demo"]["error"]) == ("demo", None)
@@ -79,4 +78,4 @@ def test_new_overwrites_nothing(ddconsole: Callable[..., Any], home: Path) -> No
 def test_new_takes_only_what_can_be_a_name(ddconsole: Callable[..., Any], home: Path, name: str) -> None:
     """A name becomes a file's name and a word of command lines."""
     assert ddconsole("profiles", "new", name).code == 2
-    assert not (home / "config" / "profiles").exists()
+    assert [path.name for path in (home / "config" / "profiles").iterdir()] == ["demo.yaml"]

@@ -75,7 +75,7 @@ async def test_the_first_failure_is_final_for_a_run() -> None:
     session, notes, _ = session_over(Lines(failures=1))
     with pytest.raises(UnreachableError, match="no route"):
         await session.host()
-    assert notes.states() == ["connecting", "lost"]
+    assert notes.states() == ["connecting", "unreachable"]
 
 
 async def test_a_patient_session_tries_again_with_growing_waits() -> None:

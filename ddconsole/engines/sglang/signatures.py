@@ -56,8 +56,8 @@ ARGUMENTS: Final = (
          "the engine wants {args}", "add it to engine.args of the profile"),
     _row("no-command", r"(?:sh: (?:line )?\d*:? ?|env: |exec: )[^:]*: (?:command )?not found|env: .*: No such file",
          "the engine's command is not on the host", "mend engine.command in the profile, or install the engine"),
-    _row("no-command", r"No module named (?P<name>'?sglang\b\S*)",
-         "the host's Python has no {name}", "name the Python that has SGLang in engine.command"),
+    _row("no-command", r"No module named '?(?P<name>sglang\b[\w.]*)",
+         "the host's Python has no module {name}", "name the Python that has SGLang in engine.command"),
 )  # fmt: skip
 
 RULES: Final = (
