@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 from typing import TYPE_CHECKING
@@ -12,6 +13,12 @@ from ddconsole.core.errors import RefusedError, StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def run_lock(state: Path, host: str) -> FileRunLock:
+    """The lock of one host, in the console's state folder. Profiles of the same host share it."""
+    name = hashlib.sha256(host.encode()).hexdigest()[:16]
+    return FileRunLock(state / "runs" / f"{name}.lock", host)
 
 
 class FileRunLock:
@@ -48,6 +55,17 @@ class FileRunLock:
         os.ftruncate(file, 0)
         os.pwrite(file, json.dumps({"pid": os.getpid()}).encode(), 0)
         self._file = file
+
+    def is_held(self) -> bool:
+        """Whether a living process holds it, this one included."""
+        if self._file is not None:
+            return True
+        try:
+            self.acquire()
+        except RefusedError:
+            return True
+        self.release()
+        return False
 
     def release(self) -> None:
         """Give it back."""

@@ -64,6 +64,8 @@ def queue(ctx: click.Context, profile: str) -> None:
 @cli_errors
 def list_(profile: str, as_json: bool, all_: bool) -> None:
     """Show what runs and what waits, in its order."""
+    from ddconsole.adapters.paths import Paths
+    from ddconsole.adapters.run_lock import run_lock
     from ddconsole.cli.queue_view import print_queue
     from ddconsole.runner.outlook import Outlook
 
@@ -71,6 +73,7 @@ def list_(profile: str, as_json: bool, all_: bool) -> None:
     with contextlib.closing(open_and_seed(loaded)) as store:
         view = Outlook(loaded.name, loaded.profile, store.phase_history(loaded.name))
         document = view.document(store.queue(loaded.name), datetime.now(UTC), with_removed=all_)
+    document["runner_alive"] = run_lock(Paths.from_environment().state, loaded.profile.host).is_held()
     if as_json:
         print_json(document)
     else:

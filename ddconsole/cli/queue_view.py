@@ -65,11 +65,19 @@ def _notes(item: Mapping[str, Any]) -> str:
     return " · ".join(notes)
 
 
+def _running_words(document: Mapping[str, Any]) -> str:
+    """An experiment whose console was killed is not running, whatever it last said."""
+    if document.get("runner_alive", True):
+        return f"{document['running']} is running"
+    resume = f"`ddconsole run {document['profile']} --resume`"
+    return f"{document['running']} was running when its console ended; {resume} takes it up again"
+
+
 def _headline(document: Mapping[str, Any]) -> str:
     queued = sum(item["state"] == "queued" for item in document["items"])
     parts = [f"queue of {document['profile']}", f"{queued} queued"]
     if document["running"]:
-        parts.append(f"{document['running']} is running")
+        parts.append(_running_words(document))
     if document["paused"]:
         parts.append("paused")
     if document["ends_at"]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from typing import TYPE_CHECKING
 
 from ddconsole import __version__
 from ddconsole.adapters.clock import SystemClock
 from ddconsole.adapters.paths import Paths
-from ddconsole.adapters.run_lock import FileRunLock
+from ddconsole.adapters.run_lock import run_lock
 from ddconsole.adapters.sandbox import open_sandbox
 from ddconsole.adapters.secrets import read_secrets
 from ddconsole.adapters.store import SqliteStore
@@ -31,7 +30,6 @@ LOCAL = "local"
 def make_bench(loaded: LoadedProfile) -> Bench:
     """Everything that a run of this profile works with. Nothing is connected or started yet."""
     profile, paths = loaded.profile, Paths.from_environment()
-    lock_name = hashlib.sha256(profile.host.encode()).hexdigest()[:16]
     return Bench(
         name=loaded.name,
         profile=profile,
@@ -41,7 +39,7 @@ def make_bench(loaded: LoadedProfile) -> Bench:
         open_sandbox=open_sandbox,
         clock=SystemClock(),
         open_store=lambda: SqliteStore(paths.database),
-        lock=FileRunLock(paths.state / "runs" / f"{lock_name}.lock", profile.host),
+        lock=run_lock(paths.state, profile.host),
         version=__version__,
         digest=loaded.digest,
     )
