@@ -121,8 +121,9 @@ def find_profile(name: str) -> Path:
     for folder in profile_folders():
         for suffix in PROFILE_SUFFIXES:
             path = folder / f"{name}{suffix}"
-            if path.is_file():
-                return path
+            with contextlib.suppress(OSError, ValueError):  # a name too long for a file, or no name at all
+                if path.is_file():
+                    return path
     raise _unknown_profile(name)
 
 

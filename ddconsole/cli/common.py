@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ddconsole.cli.report import EXIT_INTERRUPTED, tell, tell_bug
+from ddconsole.cli.report import EXIT_INTERRUPTED, is_output_error, tell, tell_bug
 from ddconsole.core.errors import DdconsoleError, UsageError
 
 if TYPE_CHECKING:
@@ -39,9 +39,11 @@ def cli_errors(function: Callable[..., int | None]) -> Callable[..., None]:
             code = tell(error, as_json=as_json)
         except KeyboardInterrupt:
             code = EXIT_INTERRUPTED
-        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
+            if is_output_error(error):
+                raise
             code = tell_bug(error, as_json=as_json)
         context.exit(code)
 

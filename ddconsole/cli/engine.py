@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ddconsole.adapters.profile_file import LoadedProfile
-    from ddconsole.core.ports import Host, KeptEngine
+    from ddconsole.core.ports import Host, KeptEngine, Launched
     from ddconsole.runner.bench import Bench
 
 T = TypeVar("T")
-Work: TypeAlias = "Callable[[Bench, Host, KeptEngine], Awaitable[T]]"
+Work: TypeAlias = "Callable[[Bench, Host, KeptEngine, Launched], Awaitable[T]]"
 """What is done for one engine."""
 
 REMAINS = 1
@@ -42,9 +42,8 @@ def status(profile: str, as_json: bool) -> None:
     from ddconsole.cli.report import print_json
     from ddconsole.core.documents import head
 
-    async def look(bench: Bench, host: Host, kept: KeptEngine) -> dict[str, Any]:
-        found = await bench.launcher.liveness(host, kept.launched)
-        at = kept.launched
+    async def look(bench: Bench, host: Host, kept: KeptEngine, at: Launched) -> dict[str, Any]:
+        found = await bench.launcher.liveness(host, at)
         return {"id": kept.key.id, "alive": found.alive, "pid": at.pid, "port": at.port, "log": at.log_path}
 
     loaded = load_profile(profile)
@@ -67,8 +66,8 @@ def log(profile: str, lines: int) -> None:
     """The last lines of their logs, with secrets masked."""
     from ddconsole.cli.report import clean
 
-    async def read(bench: Bench, host: Host, kept: KeptEngine) -> list[str]:
-        done = await host.run(["tail", "-n", str(lines), kept.launched.log_path])
+    async def read(bench: Bench, host: Host, kept: KeptEngine, at: Launched) -> list[str]:
+        done = await host.run(["tail", "-n", str(lines), at.log_path])
         return bench.engine.tracker().feed(done.stdout.encode() + b"\n", 0.0)
 
     for found in asyncio.run(_each(load_profile(profile), read)):
@@ -85,13 +84,13 @@ def stop(profile: str, as_json: bool) -> int:
     from ddconsole.cli.report import print_json
     from ddconsole.core.documents import head
 
-    async def end(bench: Bench, host: Host, kept: KeptEngine) -> dict[str, Any]:
-        proof = await bench.launcher.stop(host, kept.launched)
+    async def end(bench: Bench, host: Host, kept: KeptEngine, at: Launched) -> dict[str, Any]:
+        proof = await bench.launcher.stop(host, at)
         if not proof.remains:
             store = bench.open_store()
-            store.forget_engine(kept.launched)
+            store.forget_engine(kept.name)
             store.close()
-        return {"id": kept.key.id, "pid": kept.launched.pid, "remains": list(proof.remains)}
+        return {"id": kept.key.id, "pid": at.pid, "remains": list(proof.remains)}
 
     loaded = load_profile(profile)
     ended = asyncio.run(_each(loaded, end, alone=True))
@@ -125,7 +124,8 @@ async def _each(loaded: LoadedProfile, work: Work[T], *, alone: bool = False) ->
     try:
         host = await bench.connector.connect()
         try:
-            return [await work(bench, host, kept) for kept in engines]
+            found = [(kept, kept.launched or await bench.launcher.find(host, kept.name)) for kept in engines]
+            return [await work(bench, host, kept, launched) for kept, launched in found if launched is not None]
         finally:
             await host.close()
     finally:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import click
 
 from ddconsole import __version__
-from ddconsole.cli.report import EXIT_INTERRUPTED, tell_usage
+from ddconsole.cli.report import EXIT_INTERRUPTED, tell_unwritable, tell_usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,4 +79,6 @@ def main(words: Sequence[str] | None = None) -> NoReturn:
         code = tell_usage(error, as_json="--json" in words)
     except click.Abort:
         code = EXIT_INTERRUPTED
+    except OSError as error:
+        code = tell_unwritable(error)
     sys.exit(code if isinstance(code, int) else 0)

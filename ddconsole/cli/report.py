@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import sys
@@ -11,19 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ddconsole.core.errors import DdconsoleError, SpecError, UsageError
+from ddconsole.core.errors import DdconsoleError, SpecError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 EXIT_BUG = 70
+EXIT_UNWRITABLE = StoreError.exit_code
 EXIT_INTERRUPTED = 130
 DEBUG_VARIABLE = "DDCONSOLE_DEBUG"
 
 
 def print_json(document: Mapping[str, Any]) -> None:
     """One document as one line on stdout."""
-    click.echo(json.dumps(document, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    click.echo(text.encode("utf-8", "replace").decode())  # a word of the command line may be no UTF-8
 
 
 def tell(error: DdconsoleError, *, as_json: bool) -> int:
@@ -47,6 +51,28 @@ def tell_usage(error: click.ClickException, *, as_json: bool) -> int:
         return tell(UsageError(error.format_message(), advice="`--help` shows the usage"), as_json=True)
     error.show()
     return error.exit_code
+
+
+def is_output_error(error: BaseException) -> bool:
+    """Whether stdout or stderr could not be written; `main` tells that. Errors of files carry their name."""
+    return (
+        isinstance(error, OSError) and error.filename is None and error.errno in (errno.EPIPE, errno.ENOSPC, errno.EIO)
+    )
+
+
+def tell_unwritable(error: OSError) -> int:
+    """An output whose reader is gone or whose disk is full; returns the exit code."""
+    discard(1)
+    with contextlib.suppress(OSError):
+        print(f"ddconsole: the output cannot be written: {error.strerror}", file=sys.stderr)  # noqa: T201
+    return EXIT_UNWRITABLE
+
+
+def discard(descriptor: int) -> None:
+    """Point an output at nowhere: what Python still holds for it would fail once more at the interpreter's end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
 
 
 def tell_bug(error: Exception, *, as_json: bool) -> int:

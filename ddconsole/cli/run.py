@@ -7,11 +7,13 @@ import contextlib
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from ddconsole.cli.common import cli_errors, json_option, load_profile, open_and_seed
+from ddconsole.cli.report import discard
+from ddconsole.core.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +50,8 @@ def run(profile: str, as_json: bool, limit: int | None, resume: bool, record: Pa
     loaded = load_profile(profile)
     open_and_seed(loaded).close()
     with _recorder(record) as recorder:
-        takers = [*([_print_line] if as_json else []), *([recorder] if recorder else [])]
+        takers = [*([Outlet(sys.stdout, "stdout", leave_out=NOT_ON_STDOUT)] if as_json else [])]
+        takers += [recorder] if recorder else []
         return asyncio.run(_run(loaded, takers, limit=limit, resume=resume, keep_engine=keep_engine))
 
 
@@ -118,18 +121,40 @@ def _stop_on_signal(work: asyncio.Future[Tally]) -> asyncio.Event:
     return interrupted
 
 
+class Outlet:
+    """Writes events as JSON lines until its reader is gone or its disk is full; the run goes on without it."""
+
+    def __init__(self, file: TextIO, name: str, *, leave_out: frozenset[str] = frozenset()) -> None:
+        self._file: TextIO | None = file
+        self._name = name
+        self._leave_out = leave_out
+
+    def __call__(self, event: Event) -> None:
+        """Write one event."""
+        if self._file is None or event.body.kind in self._leave_out:
+            return
+        try:
+            self._file.write(event.to_line() + "\n")
+            self._file.flush()
+        except OSError as error:
+            discard(self._file.fileno())
+            self._file = None
+            click.echo(f"ddconsole: no more events go to {self._name}: {error.strerror}; the run goes on", err=True)
+
+
 @contextlib.contextmanager
-def _recorder(path: Path | None) -> Iterator[Callable[[Event], None] | None]:
-    """Writes every event to `path`, a line each."""
+def _recorder(path: Path | None) -> Iterator[Outlet | None]:
+    """Writes every event to `path`, a line each.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
     if path is None:
         yield None
         return
-    with path.open("w", encoding="utf-8") as file:
-        yield lambda event: print(event.to_line(), file=file)
-
-
-def _print_line(event: Event) -> None:
-    if event.body.kind in NOT_ON_STDOUT:
-        return
-    sys.stdout.write(event.to_line() + "\n")
-    sys.stdout.flush()
+    try:
+        file = path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--record {path}: {error.strerror}", advice="name a file that can be written") from None
+    with contextlib.suppress(OSError), file:
+        yield Outlet(file, str(path))

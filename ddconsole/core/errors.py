@@ -8,7 +8,7 @@
     ├── DuplicateError       the same effective work is already there     exit code 4
     ├── UnreachableError     the host cannot be reached            exit code 5
     ├── HostError            a command on the host could not be run, or answered nonsense
-    └── StoreError           the store cannot be opened or written
+    └── StoreError           the store cannot be opened or written    exit code 74
 
 Expected outcomes of an experiment are values (`Failure`), not exceptions. An exception that is not in this
 tree is a bug of ours (exit code 70).
@@ -104,6 +104,7 @@ class StoreError(DdconsoleError):
     """The store cannot be opened, read or written."""
 
     kind = "store"
+    exit_code = 74
 
 
 @dataclass(frozen=True, slots=True)

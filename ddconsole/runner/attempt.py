@@ -193,8 +193,9 @@ class Attempt:
         )
 
     async def _stopped_after(self, failure: Failure) -> Ended:
+        """The failure stands even when the user leaves while the engine is being ended; the run's end sees to it."""
         try:
-            return await to_the_end(self._after_failure(failure))
+            return await self._after_failure(failure)
         except asyncio.CancelledError:
             return Ended(Outcome.FAILED, failure)
 

@@ -206,7 +206,7 @@ def port_held(port: int, who: str, follower: LogFollower) -> Failure:
     line = follower.tracker.facts.bind_failed
     return Failure(
         "port-held",
-        f"port {port} is held by {who}, not by the engine that was started",
+        f"the engine that was started does not answer on port {port}: {who}",
         (line,) if line else (),
         "End that server, or give this profile another port; nothing was measured against it.",
         Phase.READY.value,

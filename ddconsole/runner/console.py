@@ -9,31 +9,64 @@ from typing import TYPE_CHECKING
 from ddconsole.core.errors import DdconsoleError, RefusedError, UnreachableError
 from ddconsole.core.events import Connection, Event, QueueChanged, Warned
 from ddconsole.core.experiment import Outcome
-from ddconsole.core.queue import Cancel, SetPaused, running
+from ddconsole.core.queue import Cancel, Refusal, SetPaused, running
+from ddconsole.core.spec import SpecContext, SpecRefusal
+from ddconsole.core.spec import parse as parse_spec
 from ddconsole.runner.database import Database
 from ddconsole.runner.drain import Drain
 from ddconsole.runner.feed import Feed
+from ddconsole.runner.intents import Plan
 from ddconsole.runner.journal import Journal
+from ddconsole.runner.outlook import Outlook
+from ddconsole.runner.preview import Known, preview
 from ddconsole.runner.recovery import put_right
 from ddconsole.runner.session import Session
 from ddconsole.runner.telemetry import watch_gpus
 from ddconsole.runner.watch import StoreWatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from typing import Any
+    from collections.abc import Callable, Coroutine, Iterable
+    from typing import Any, TypeAlias
 
-    from ddconsole.core.ports import AttemptKey
+    from ddconsole.core.ports import Store
+    from ddconsole.core.profile import Profile
     from ddconsole.core.queue import Edit, Queue
     from ddconsole.runner.bench import Bench
     from ddconsole.runner.drain import Tally
+
+    Siblings: TypeAlias = Callable[[Store], Iterable[tuple[str, Profile]]]
+
+
+def foresee(bench: Bench, store: Store, text: str, siblings: Siblings) -> Plan | SpecRefusal | Refusal:
+    """What a line would come to at the queue as it stands in `store`. `siblings` are profiles whose work counts too."""
+    queue, now = store.queue(bench.name), bench.clock.now()
+    command = parse_spec(text, SpecContext.of(bench.profile, queue))
+    if isinstance(command, SpecRefusal):
+        return command
+    outlook = Outlook(bench.name, bench.profile, store.phase_history(bench.name))
+    known = Known.of(store, bench.name, siblings(store))
+    seen = preview(command, queue, bench.profile, outlook, known, now)
+    if isinstance(seen, Refusal):
+        return seen
+    steps = {"undo": queue.history.undo, "redo": queue.history.redo}.get(command.verb, ())
+    return Plan(
+        seen, tuple(outlook.items(seen.after, seen.items)), queue.revision, undoes=steps[-1].text if steps else ""
+    )
 
 
 class Console:
     """Fulfils `intents.Controller`. Open it, use it, close it; every task it starts has ended by then."""
 
-    def __init__(self, bench: Bench, parse: Callable[[str, Queue], Edit], *, patient: bool = True) -> None:
+    def __init__(
+        self,
+        bench: Bench,
+        parse: Callable[[str, Queue], Edit],
+        *,
+        patient: bool = True,
+        siblings: Siblings = lambda _: (),
+    ) -> None:
         self._bench = bench
+        self._siblings = siblings
         self._parse = parse
         self.feed = Feed()
         self._database = Database(bench.open_store)
@@ -43,7 +76,7 @@ class Console:
         self._drain: Drain | None = None
         self._run: asyncio.Task[Tally] | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._left_open: list[AttemptKey] | None = None
+        self._ended_uncleanly = False
 
     @property
     def profile_name(self) -> str:
@@ -58,7 +91,7 @@ class Console:
     @property
     def autostart(self) -> bool:
         """The profile asks to start the queue when the screen opens; not after an unclean end."""
-        return self._bench.profile.autostart and self._left_open is None
+        return self._bench.profile.autostart and not self._ended_uncleanly
 
     async def open(self, *, telemetry: bool = True) -> None:
         """Put right what a dead process left, show what is in the store, and begin to watch store and host."""
@@ -77,6 +110,10 @@ class Console:
         """One line of the queue's language as an edit."""
         queue = await self._database.do(lambda store: store.queue(self._bench.name))
         return self._parse(text, queue)
+
+    async def plan(self, text: str) -> Plan | SpecRefusal | Refusal:
+        """What one line of the queue's language would come to; nothing is changed."""
+        return await self._database.do(lambda store: foresee(self._bench, store, text, self._siblings))
 
     async def edit(self, edit: Edit, *, seen: int | None = None) -> Queue:
         """Apply an edit to the queue."""
@@ -98,7 +135,6 @@ class Console:
             RefusedError: another process works on this host.
         """
         drain = Drain(self._bench, self._session, self._journal, self._database, self._watch.publish_queue, waits=waits)
-        drain.left_open = self._left_open or []
         self._watch.follows_run = False
         try:
             await drain.begin(resume=resume)
@@ -148,7 +184,7 @@ class Console:
         except RefusedError:
             return
         try:
-            self._left_open = await put_right(self._database, self._journal, self._bench.clock, self._bench.name)
+            self._ended_uncleanly = await put_right(self._database, self._journal, self._bench.clock, self._bench.name)
         finally:
             self._bench.lock.release()
 

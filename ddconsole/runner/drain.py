@@ -18,7 +18,7 @@ from ddconsole.runner.attempt import Attempt
 from ddconsole.runner.best import bind_to_best
 from ddconsole.runner.estimates import Estimates
 from ddconsole.runner.phases import AttemptFailed
-from ddconsole.runner.recovery import find_engines, remember_lost_launches
+from ddconsole.runner.recovery import find_engines
 from ddconsole.runner.slot import EngineSlot
 
 if TYPE_CHECKING:
@@ -34,13 +34,17 @@ if TYPE_CHECKING:
     from ddconsole.runner.session import Session
 
 
+END_S = 60.0
+"""Seconds that ending the engine may take when a run is over, its grace included, before the host is given up."""
+
+
 @dataclass(slots=True)
 class Tally:
     """What a run has come to."""
 
     passed: int = 0
     failed: int = 0
-    reason: str = "drained"
+    reason: str = "cancelled"
 
     @property
     def attempts(self) -> int:
@@ -75,7 +79,6 @@ class Drain:
         self._attempt_task: asyncio.Task[Ended] | None = None
         self._last_cause: str | None = None
         self._run_id = uuid4().hex
-        self.left_open: list[AttemptKey] = []
         self.queue_changed = asyncio.Event()
         self.tally = Tally()
         self.keep_engine = False
@@ -103,7 +106,6 @@ class Drain:
             UnreachableError: the host could not be reached in the first place.
         """
         await self._session.host()
-        await remember_lost_launches(self._database, self._session, self._bench.launcher, self.left_open)
         try:
             await find_engines(self._database, self._journal, self._slot, self._bench.name)
         except AttemptFailed as stuck:
@@ -134,12 +136,12 @@ class Drain:
     async def end(self) -> None:
         """Leave the host as the user wants it, and say that this run is over."""
         try:
-            if self.keep_engine:
-                await self._slot.let_go()
-            else:
-                await self._slot.empty()
+            async with asyncio.timeout(END_S):
+                await (self._slot.let_go() if self.keep_engine else self._slot.empty())
         except AttemptFailed as stuck:
             await self._stuck(stuck)
+        except TimeoutError:
+            await self._journal.emit(Warned("the host does not answer: its engine was left, the next run finds it"))
         finally:
             run_id, at, tally = self._run_id, self._bench.clock.now(), self.tally
             await self._journal.emit(

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from ddconsole.core.queue import Edit, Queue
+    from ddconsole.core.queue import Edit, Queue, Refusal
+    from ddconsole.core.spec import SpecRefusal
     from ddconsole.runner.feed import Feed
+    from ddconsole.runner.preview import Preview
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a line of the queue's language would come to, before it is taken.
+
+    Attributes:
+        preview: the command with what it does, its price, doubles and missing control.
+        items: `preview.items` as they would stand in the queue's document, in the same order.
+        revision: the queue's, at which this was looked up.
+        undoes: for `undo` and `redo` the step that is meant, `hold E3`; else empty.
+    """
+
+    preview: Preview
+    items: tuple[dict[str, Any], ...]
+    revision: int
+    undoes: str = ""
 
 
 class Controller(Protocol):
@@ -40,6 +60,13 @@ class Controller(Protocol):
 
         Raises:
             SpecError: it cannot be read; with the column.
+        """
+        ...
+
+    async def plan(self, text: str) -> Plan | SpecRefusal | Refusal:
+        """What one line of the queue's language would come to; nothing is changed.
+
+        What cannot be read, or is not allowed now, is a value: it is shown while somebody types.
         """
         ...
 

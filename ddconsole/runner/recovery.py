@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING
 from ddconsole.core.events import ExperimentFinished, Warned
 from ddconsole.core.experiment import Outcome
 from ddconsole.core.queue import SetPaused
-from ddconsole.runner.slot import launch_name
 
 if TYPE_CHECKING:
-    from ddconsole.core.ports import AttemptKey, Clock, Launcher
+    from ddconsole.core.ports import AttemptKey, Clock
     from ddconsole.runner.database import Database
     from ddconsole.runner.journal import Journal
-    from ddconsole.runner.session import Session
     from ddconsole.runner.slot import EngineSlot
 
 
-async def put_right(database: Database, journal: Journal, clock: Clock, profile: str) -> list[AttemptKey] | None:
-    """Close what a process that died left open; None when the last run ended cleanly. Call it under the run lock.
+async def put_right(database: Database, journal: Journal, clock: Clock, profile: str) -> bool:
+    """Close what a process that died left open; False when the last run ended cleanly. Call it under the run lock.
 
     Its attempts are interrupted and their experiments back at the front, and the queue is paused.
     """
@@ -27,10 +25,10 @@ async def put_right(database: Database, journal: Journal, clock: Clock, profile:
     for key in reversed(keys):
         await _interrupt(journal, clock, key)
     if not died and not keys:
-        return None
+        return False
     await database.do(lambda store: store.edit(profile, SetPaused(True)))
     await journal.emit(Warned("the last run did not end cleanly: the queue is paused"))
-    return keys
+    return True
 
 
 async def _interrupt(journal: Journal, clock: Clock, key: AttemptKey) -> None:
@@ -41,20 +39,6 @@ async def _interrupt(journal: Journal, clock: Clock, key: AttemptKey) -> None:
         key,
         also=lambda store: store.finish_attempt(key, Outcome.INTERRUPTED, {}, None, at),
     )
-
-
-async def remember_lost_launches(
-    database: Database, session: Session, launcher: Launcher, keys: list[AttemptKey]
-) -> None:
-    """Put engines on record whose console died between the launch and its record: the host has its own."""
-    for key in keys:
-        known = await database.do(lambda store, key=key: store.engines(key.profile))  # type: ignore[misc]
-        if any(kept.key == key for kept in known):
-            continue
-        name = launch_name(key)
-        launched = await session.on_host(lambda host, name=name: launcher.find(host, name))  # type: ignore[misc]
-        if launched is not None:
-            await database.do(lambda store, key=key, it=launched: store.remember_engine(key, it, {}))  # type: ignore[misc]
 
 
 async def find_engines(database: Database, journal: Journal, slot: EngineSlot, profile: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,14 +25,19 @@ if TYPE_CHECKING:
 class Occupant:
     """The engine in the slot, the effective config it was started for, and its log's follower."""
 
+    name: str
     launched: Launched
     effective: dict[str, object]
     follower: LogFollower
 
 
 def launch_name(key: AttemptKey) -> str:
-    """The launch's name on the host, by which it is found again even when our own record of it was lost."""
-    return f"{key.profile}-{key.id}-{key.attempt}"
+    """A name for one launch on the host, by which it is found again even when nothing else of it is known.
+
+    Its random end keeps consoles apart that share a host, an account and a profile's name.
+    """
+    profile = re.sub(r"[^A-Za-z0-9]+", "-", key.profile).strip("-")[:40] or "profile"
+    return f"{profile}-{key.id}-{key.attempt}-{secrets.token_hex(4)}"
 
 
 class EngineSlot:
@@ -50,11 +57,23 @@ class EngineSlot:
             HostError, UnreachableError: it could not be started.
         """
         assert self.occupant is None
+        name, as_json = launch_name(key), effective.to_json()
+        await self._database.do(lambda store: store.plan_engine(key, name, as_json))
+        launched = await self._started(plan, name)
+        await self._database.do(lambda store: store.remember_engine(name, launched))
+        return self._occupy(name, launched, as_json, key)
+
+    async def _started(self, plan: LaunchPlan, name: str) -> Launched:
+        """What the host started; when the line broke before it had answered, the host is asked again."""
         host = await self._session.host()
-        launched = await self._bench.launcher.launch(host, plan, launch_name(key))
-        as_json = effective.to_json()
-        await self._database.do(lambda store: store.remember_engine(key, launched, as_json))
-        return self._occupy(launched, as_json, key)
+        try:
+            return await self._bench.launcher.launch(host, plan, name)
+        except UnreachableError as error:
+            await self._session.give_up(host, error.what)
+            found = await self._session.on_host(lambda host: self._bench.launcher.find(host, name))
+            if found is None:
+                raise
+            return found
 
     async def holds(self, effective: Effective) -> bool:
         """Whether the engine in the slot lives and is the same engine as `effective`."""
@@ -66,13 +85,19 @@ class EngineSlot:
 
     async def adopt(self, kept: KeptEngine) -> bool:
         """Take an engine that an earlier console started back into the slot. False when it is dead."""
-        launched = kept.launched
+        found = kept.launched
+        if found is None:
+            found = await self._session.on_host(lambda host: self._bench.launcher.find(host, kept.name))
+        if found is None:
+            await self._database.do(lambda store: store.forget_engine(kept.name))
+            return False
+        launched = found
+        await self._database.do(lambda store: store.remember_engine(kept.name, launched))
         liveness = await self._session.on_host(lambda host: self._bench.launcher.liveness(host, launched))
-        occupant = self._occupy(launched, dict(kept.effective), kept.key)
+        self._occupy(kept.name, launched, dict(kept.effective), kept.key)
         if liveness.alive:
             await self._journal.emit(Warned(f"found the engine of {kept.key.id} again, pid {launched.pid}"), kept.key)
             return True
-        self.occupant = occupant
         await self.empty()
         return False
 
@@ -98,7 +123,7 @@ class EngineSlot:
                     "stop",
                 )
             )
-        await self._database.do(lambda store: store.forget_engine(occupant.launched))
+        await self._database.do(lambda store: store.forget_engine(occupant.name))
         self.occupant = None
         return proof
 
@@ -110,12 +135,12 @@ class EngineSlot:
             await self.occupant.follower.close()
             self.occupant = None
 
-    def _occupy(self, launched: Launched, effective: dict[str, object], key: AttemptKey) -> Occupant:
+    def _occupy(self, name: str, launched: Launched, effective: dict[str, object], key: AttemptKey) -> Occupant:
         tracker = self._bench.engine.tracker()
         follower = LogFollower(self._session, self._bench.launcher, launched, tracker, self._journal, self._bench.clock)
         follower.key = key
         follower.start()
-        self.occupant = Occupant(launched, effective, follower)
+        self.occupant = Occupant(name, launched, effective, follower)
         return self.occupant
 
     async def _abort(self, port: int) -> None:

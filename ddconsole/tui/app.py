@@ -194,9 +194,10 @@ class ConsoleApp(App[int]):
 
     async def _close(self, intent: LeaveConsole) -> None:
         answer = await self._door.fulfil(intent)
-        self.exit(
-            0 if isinstance(answer, Accepted) else 1, message=None if isinstance(answer, Accepted) else answer.what
-        )
+        if isinstance(answer, Refused):
+            self.exit(1, message=answer.what)
+        else:
+            self.exit(0)
 
     def _lost(self, why: str) -> None:
         """The terminal is gone: leave the engine alone and end."""

@@ -55,6 +55,7 @@ class Moment:
 
     Attributes:
         selected_id, selected_state: the queue's row under the cursor, or None.
+        marked: how many rows are marked; keys act on all of them.
         revision: the queue's revision that the user looks at.
         queued: experiments that wait to be run.
         running_id: the experiment that runs, or None.
@@ -66,6 +67,7 @@ class Moment:
 
     selected_id: str | None = None
     selected_state: str | None = None
+    marked: int = 0
     revision: int | None = None
     queued: int = 0
     running_id: str | None = None
@@ -75,13 +77,14 @@ class Moment:
     connected: bool = False
 
 
-def moment(view: View, *, owns_run: bool, selected: dict[str, Any] | None) -> Moment:
+def moment(view: View, *, owns_run: bool, selected: dict[str, Any] | None, marked: int = 0) -> Moment:
     """The moment that a view shows."""
     items = view.queue.get("items") or []
     runs = view.experiment is not None and view.finished is None and view.running is not None
     return Moment(
         selected_id=selected.get("id") if selected else None,
         selected_state=selected.get("state") if selected else None,
+        marked=marked,
         revision=view.queue.get("revision"),
         queued=sum(item.get("state") == "queued" for item in items),
         running_id=view.id if runs else None,

@@ -50,6 +50,16 @@ def about(seconds: float | None) -> str:
     return f"{days} d {hours} h" if hours else f"{days} d"
 
 
+def about_short(seconds: float | None) -> str:
+    """The same in at most six cells: `45 s`, `9 min`, `1h20m`, `2d 3h`."""
+    if seconds is None or not math.isfinite(seconds) or seconds < 59.5 * MINUTE:
+        return about(seconds)
+    hours, rest = divmod(round(seconds / MINUTE), MINUTE)
+    if hours < 100:
+        return f"{hours}h{rest:02d}m"
+    return f"{hours // 24}d{hours % 24:2d}h" if hours < 24 * 100 else f"{hours // 24}d"
+
+
 def time_of_day(at: datetime | None, zone: tzinfo | None = None) -> str:
     """`14:41` in `zone`, or in the console's own where it is None."""
     return DASH if at is None else at.astimezone(zone).strftime("%H:%M")

@@ -29,6 +29,11 @@ def _needs_waiting(now: Moment) -> str | None:
     return _needs_row(now)
 
 
+def _needs_some(now: Moment) -> str | None:
+    """Marked ones can be edited, or they could not have been marked."""
+    return None if now.marked else _needs_waiting(now)
+
+
 def _needs_config(now: Moment) -> str | None:
     if now.selected_state == "idea":
         return f"{now.selected_id} is an idea without a config: press e to give it one"
@@ -36,7 +41,7 @@ def _needs_config(now: Moment) -> str | None:
 
 
 def _needs_held_or_queued(now: Moment) -> str | None:
-    return _needs_waiting(now) or _needs_config(now)
+    return None if now.marked else _needs_waiting(now) or _needs_config(now)
 
 
 def _can_start(now: Moment) -> str | None:
@@ -58,8 +63,6 @@ def _can_pause(now: Moment) -> str | None:
 def _can_cancel(now: Moment) -> str | None:
     if now.running_id is None:
         return "no experiment is running"
-    if now.other_pid is not None:
-        return f"process {now.other_pid} runs {now.running_id}: cancel it there"
     return None
 
 
@@ -103,7 +106,7 @@ class Action:
 
 
 _KEY_NAMES = {
-    "colon": ":", "question_mark": "?", "ctrl+r": "^r", "ctrl+p": "^p", "ctrl+q": "^q", "escape": "esc",
+    "colon": ":", "slash": "/", "question_mark": "?", "ctrl+r": "^r", "ctrl+p": "^p", "ctrl+q": "^q", "escape": "esc",
 }  # fmt: skip
 
 QUEUE, RUN, LOOK, CONSOLE = "Queue", "Run", "Look", "Console"
@@ -111,12 +114,14 @@ QUEUE, RUN, LOOK, CONSOLE = "Queue", "Run", "Look", "Console"
 ACTIONS: tuple[Action, ...] = (
     Action("add", "a", "add", "add an experiment", "a form with every knob, its range and default", QUEUE),
     Action("edit", "e,enter", "edit", "edit the selected one", "only what has not started", QUEUE, _needs_waiting),
-    Action("move_up", "K,shift+up", "", "move it up", "it keeps its id", QUEUE, _needs_waiting),
-    Action("move_down", "J,shift+down", "move", "move it down", "it keeps its id", QUEUE, _needs_waiting,
+    Action("move_up", "K,shift+up", "", "move it up", "it keeps its id", QUEUE, _needs_some),
+    Action("move_down", "J,shift+down", "move", "move it down", "it keeps its id", QUEUE, _needs_some,
            also="move_up"),
     Action("hold", "space", "hold", "hold or release it", "held ones are passed over", QUEUE, _needs_held_or_queued),
     Action("clone", "d", "duplicate", "add a copy of it, changed", "the form, filled in", QUEUE, _needs_config),
-    Action("remove", "x,delete", "remove", "remove it", "u brings it back", QUEUE, _needs_waiting, sudden=True),
+    Action("remove", "x,delete", "remove", "remove it", "u brings it back", QUEUE, _needs_some, sudden=True),
+    Action("mark", "m", "mark", "mark it, or take the mark back", "J K space x act on all that are marked", QUEUE,
+           _needs_waiting),
     Action("undo", "u", "undo", "undo the last edit", "until it has started", QUEUE),
     Action("redo", "ctrl+r", "", "do again what was undone", "the inverse of u", QUEUE),
     Action("command", "colon", "command", "type a command", "after b=16 B=match, sweep B=8..32:8 …", QUEUE),
@@ -124,6 +129,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("pause", "p", "pause", "start nothing new", "what runs goes on", RUN, _can_pause, sudden=True),
     Action("cancel", "c", "cancel", "cancel the running one", "it is recorded as cancelled", RUN, _can_cancel,
            sudden=True),
+    Action("details", "i", "details", "all that is known of the selected one", "origin, findings, price", LOOK,
+           _needs_row),
+    Action("find", "slash", "find", "find in the queue: words narrow it, an id jumps to it", "esc shows all again",
+           LOOK),
     Action("queue", "w", "", "go to the queue", "", LOOK),
     Action("results", "r", "results", "go to the results", "again: the whole screen, and back", LOOK),
     Action("log", "l", "log", "go to the log", "again: the whole screen, and back", LOOK),
@@ -138,8 +147,8 @@ ACTIONS: tuple[Action, ...] = (
 BY_ID = {action.id: action for action in ACTIONS}
 
 BAR_ORDER = (
-    "add", "edit", "hold", "move_down", "command", "remove", "undo", "start", "pause", "cancel", "clone", "results",
-    "log", "gpus", "quit",
+    "add", "edit", "command", "hold", "quit", "move_down", "remove", "undo", "start", "pause", "cancel", "clone",
+    "mark", "details", "find", "results", "log", "gpus",
 )  # fmt: skip
 """The bar of keys, most wanted first; what does not fit is in the help."""
 

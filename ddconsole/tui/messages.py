@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from textual.message import Message
 
 if TYPE_CHECKING:
     from textual.message_pump import MessagePump
 
-    from ddconsole.core.queue import Edit
+    from ddconsole.core.queue import Edit, Refusal
+    from ddconsole.core.spec import SpecRefusal
+    from ddconsole.runner.intents import Plan
 
 
 @dataclass
@@ -29,11 +31,25 @@ class EditQueue(Intent):
 
 
 @dataclass
+class PlanCommand(Intent):
+    """Say what one line of the queue's language would come to; the answer is Foreseen."""
+
+    text: str
+
+
+Wish = Literal["ask", "again", "new", "control"]
+"""What becomes of work that is there already: ask, take it all the same, leave it out. `control` takes the line with
+the control that it lacks."""
+
+
+@dataclass
 class RunCommand(Intent):
-    """Do what one line of the queue's language says."""
+    """Do what one line of the queue's language says. `token` names one intention: it is taken once."""
 
     text: str
     seen: int | None = None
+    wish: Wish = "ask"
+    token: str = ""
 
 
 @dataclass
@@ -68,12 +84,33 @@ class Accepted(Message):
 
 @dataclass
 class Refused(Message):
-    """An intent was refused. `column` counts from 1 in the command's text; `advice` says what to do instead."""
+    """An intent was refused. `column` counts from 1 in the command's text as typed; `advice` says what to do
+    instead; `idea` has the words of a line that is no spec but may be kept."""
 
     intent: Intent
     what: str
     advice: str = ""
     column: int | None = None
+    idea: str | None = None
+
+
+@dataclass
+class Foreseen(Message):
+    """What a line would come to."""
+
+    intent: PlanCommand
+    found: Plan | SpecRefusal | Refusal
+
+
+@dataclass
+class Doubled(Message):
+    """A command was not done: the same work is there already, wholly or in part."""
+
+    intent: RunCommand
+    plan: Plan
+
+
+Answer: TypeAlias = Accepted | Refused | Foreseen | Doubled
 
 
 @dataclass

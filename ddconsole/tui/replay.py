@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ddconsole.core.errors import RefusedError, SpecError
 from ddconsole.core.events import Event
+from ddconsole.core.queue import Refusal
 from ddconsole.runner.feed import Feed
 
 if TYPE_CHECKING:
@@ -75,6 +76,10 @@ class ReplayController:
     async def parse(self, text: str) -> Edit:
         """Refused."""
         raise SpecError(REFUSAL, column=1, text=text)
+
+    async def plan(self, text: str) -> Refusal:
+        """Refused."""
+        return Refusal(REFUSAL, "read-only")
 
     async def edit(self, edit: Edit, *, seen: int | None = None) -> Queue:
         """Refused."""

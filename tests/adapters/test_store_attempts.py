@@ -162,15 +162,18 @@ def test_a_recipe_grows(store: SqliteStore) -> None:
     assert json.loads(recipe) == {"engine": "toy", "version": "0.5.23"}
 
 
-def test_an_engine_is_remembered_until_it_is_proved_gone(store: SqliteStore) -> None:
-    """By the token of its launch, since pids are used again."""
+def test_an_engine_is_on_record_from_before_its_launch_until_it_is_proved_gone(store: SqliteStore) -> None:
+    """A console that dies in launching leaves the name under which the host knows it."""
     key = begun(store)
+    store.plan_engine(key, "p-E1-1-abcd", {"budget": 12})
+    (planned,) = store.engines("p")
+    assert (planned.name, planned.launched) == ("p-E1-1-abcd", None)
     launched = Launched("process", 7, 7, 1234, "boot", "token-1", "/x/engine.log", "/x", 30000)
-    store.remember_engine(key, launched, {"budget": 12})
+    store.remember_engine("p-E1-1-abcd", launched)
     again = reopened(store)
     (kept,) = again.engines("p")
     assert (kept.key, kept.launched, kept.effective) == (key, launched, {"budget": 12})
-    again.forget_engine(launched)
+    again.forget_engine("p-E1-1-abcd")
     assert again.engines("p") == []
     again.close()
 

@@ -154,3 +154,18 @@ def test_doctor_tells_what_a_launch_would_find(cli: Cli) -> None:
     assert blocked.returncode == 1
     assert "page" in blocked.stdout
     assert cli.engine_pids() == []
+
+
+def test_a_reader_that_goes_away_does_not_end_the_run(cli: Cli) -> None:
+    """`run --json | head -1`: the experiment is measured, the end is clean, no trace of ours on stderr."""
+    cli.profile(f"{THREE[0]} passes=throughput")
+    with cli.start("run", "e2e", "--json") as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdout.readline()
+        run.stdout.close()
+        told = run.stderr.read()
+        assert run.wait(60) == 0, told
+    assert "Traceback" not in told
+    assert "no more events go to stdout" in told
+    assert cli.states() == {"E1": "done"}

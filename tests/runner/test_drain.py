@@ -14,7 +14,7 @@ from ddconsole.core import events
 from ddconsole.core.config import Algorithm, Config
 from ddconsole.core.errors import RefusedError, UnreachableError
 from ddconsole.core.experiment import Done, Failed, Origin, Outcome, Queued
-from ddconsole.core.ports import Finding
+from ddconsole.core.ports import Finding, Launched
 from ddconsole.core.queue import Add, Cancel, Draft, Place, Queue, Remove, SetPaused
 from ddconsole.runner.console import Console
 
@@ -271,6 +271,43 @@ async def test_an_unclean_end_is_put_right_and_waits_for_a_word(world: Opened) -
     async with world() as again:
         assert await again.drain(resume=True) == "drained"
         assert again.outcomes() == ["passed", "passed"]
+
+
+async def test_an_engine_whose_launch_was_never_recorded_is_found_by_its_name(world: Opened) -> None:
+    """Killed between the launch and its record, then killed again before the host was asked: it is still found."""
+    async with world() as w:
+        await w.add(tree(12))
+        store = w.bench.open_store()
+        store.begin_run("scripted", "killed", 1, w.bench.clock.now())
+        key = store.begin_attempt("scripted", "E1", {}, w.bench.clock.now())
+        store.plan_engine(key, "scripted-E1-1-abcd", {})
+        store.close()
+    lost = Launched("process", 100, 100, 1, "boot", "t", "/runs/scripted-E1-1-abcd/engine.log", "/runs", 30000)
+    script = Script(launches=[lost], living={100})
+    async with world(script) as unreachable:
+        unreachable.bench.connector.refuse = True  # type: ignore[attr-defined]
+        with pytest.raises(UnreachableError):
+            await unreachable.drain(resume=True)
+    assert script.living == {100}
+    async with world(script) as w:
+        assert await w.drain(resume=True) == "drained"
+        assert script.stops[0] == 100, "it was found and ended before its config was started again"
+    assert script.living == set()
+
+
+async def test_a_launch_that_left_no_trace_on_the_host_is_forgotten(world: Opened) -> None:
+    """The console died before the host heard of it."""
+    async with world() as w:
+        await w.add(tree(12))
+        store = w.bench.open_store()
+        key = store.begin_attempt("scripted", "E1", {}, w.bench.clock.now())
+        store.plan_engine(key, "scripted-E1-1-abcd", {})
+        store.close()
+    async with world() as w:
+        assert await w.drain(resume=True) == "drained"
+        store = w.bench.open_store()
+        assert [kept.key.attempt for kept in store.engines("scripted")] == [2], "only the new one, still in the slot"
+        store.close()
 
 
 async def test_a_second_runner_of_the_host_is_refused_and_only_watches(world: Opened) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 from textual.pilot import Pilot
@@ -15,16 +16,26 @@ from ddconsole.core.config import Config, effective_config
 from ddconsole.core.documents import queue_document
 from ddconsole.core.errors import RefusedError
 from ddconsole.core.experiment import Experiment, Origin
-from ddconsole.core.profile import Knobs
+from ddconsole.core.profile import Knobs, Profile
 from ddconsole.core.queue import Add, Begin, Draft, Edit, Queue, Refusal, SetPaused, apply, by_id, stale
-from ddconsole.core.spec import KnobRule, SpecContext, parse
-from ddconsole.core.spec_types import SpecRefusal
+from ddconsole.core.spec import SpecContext, SpecRefusal, parse
+from ddconsole.runner.console import foresee
 from ddconsole.runner.feed import Feed
+from ddconsole.runner.intents import Plan
 from ddconsole.tui.app import ConsoleApp
 from ddconsole.tui.facts import ProfileFacts
 
 NOW = datetime(2026, 12, 2, 14, 0, tzinfo=UTC)
 DEADLINE_S = 5.0
+
+PROFILE = Profile.model_validate(
+    {
+        "schema": "1",
+        "host": "desk",
+        "engine": {"command": ["engine"], "model": "m", "drafter": "d", "trained_block_size": "8"},
+        "knobs": {"topk": {"derived": "ddtree-pr29907", "default": "6"}},
+    }
+)
 
 
 def estimate(_: Experiment) -> tuple[float, str]:
@@ -68,12 +79,22 @@ class Desk:
 
     async def parse(self, text: str) -> Edit:
         """The real language, against this queue."""
-        rules = {name: KnobRule(low=2, high=512) for name in ("block_size", "budget", "topk", "window")}
-        rules["window"] = KnobRule(high=65_536)
-        command = parse(text, SpecContext(tree(8, 12), rules, queue=self.queue))
+        command = parse(text, SpecContext.of(PROFILE, self.queue))
         if isinstance(command, SpecRefusal):
             raise command.to_error(text)
         return command.edit
+
+    async def plan(self, text: str) -> Plan | SpecRefusal | Refusal:
+        """The real preview, of a store that holds this queue and no history."""
+        return foresee(self._bench, self._store, text, lambda _: ())
+
+    @property
+    def _bench(self) -> Any:
+        return SimpleNamespace(name=self._name, profile=PROFILE, clock=SimpleNamespace(now=lambda: NOW))
+
+    @property
+    def _store(self) -> Any:
+        return SimpleNamespace(queue=lambda _: self.queue, phase_history=lambda _: [], results=lambda _: [])
 
     async def edit(self, edit: Edit, *, seen: int | None = None) -> Queue:
         """The real rules."""
@@ -131,6 +152,12 @@ class Desk:
         """Queue configs, as if they had been there before."""
         drafts = tuple(Draft(config) for config in configs)
         self.edit_now(Add(drafts, Origin()))
+
+    def run_line(self, text: str) -> None:
+        """Queue what a line says, as if it had been there before."""
+        command = parse(text, SpecContext.of(PROFILE, self.queue))
+        assert not isinstance(command, SpecRefusal), command
+        self.edit_now(command.edit)
 
     def begin(self, id_: str) -> None:
         """The runner starts an experiment."""

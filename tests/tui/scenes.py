@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from datetime import UTC
+from datetime import UTC, timedelta
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tui.story import tell_session
+from tui.story import TRAINED, queue_item, tree
 
 from ddconsole.core import events
+from ddconsole.core.events import utc_text
 from ddconsole.runner.feed import View
 from ddconsole.tui.app import ConsoleApp
 from ddconsole.tui.facts import DEMO_REMARK, DEMO_REMARK_SHORT, ProfileFacts
 from ddconsole.tui.replay import ReplayController, read_events
 
-RECORDING: Path | None = None
-"""A recording made by the demo host; None tells the story of `story.py` instead."""
+RECORDING = Path(__file__).resolve().parents[1] / "data" / "recording.jsonl"
+"""A whole run of the demo, as `make recording` makes it."""
 
 FAILURE = {
     "cause": "gpu-oom",
@@ -34,17 +36,19 @@ FAILURE = {
 
 def recorded() -> list[events.Event]:
     """The events to replay."""
-    return read_events(RECORDING) if RECORDING is not None else tell_session()
+    return read_events(RECORDING)
 
 
 def connecting(controller: ReplayController) -> None:
     """The line to the host is being built; the queue is known already."""
     controller.play_until(lambda view: bool(view.queue))
+    _append(controller, events.Connection("connecting"))
 
 
 def loading(controller: ReplayController) -> None:
     """The weights of the last experiment are about two thirds there."""
     controller.play_until(_loaded(0.65))
+    _queued_meanwhile(controller)
 
 
 def measuring(controller: ReplayController) -> None:
@@ -53,25 +57,23 @@ def measuring(controller: ReplayController) -> None:
         lambda view: _later(view) and view.current_pass is not None and view.current_pass.name == "throughput"
         and view.current_pass.done >= view.current_pass.total // 2
     )  # fmt: skip
+    _queued_meanwhile(controller)
 
 
 def failed(controller: ReplayController) -> None:
     """The boot failed: what, evidence, advice."""
     controller.play_until(lambda view: _later(view) and "graphs" in view.phases)
+    _queued_meanwhile(controller)
     _append(controller, events.PhaseChanged("graphs", "failed", 12.0))
     _append(controller, events.LogLines([*FAILURE["evidence"]]))
     _append(controller, events.ExperimentFinished("failed", "failed: gpu-oom", dict(FAILURE)))
     view = controller.feed.view
-    left = [item for item in view.queue["items"] if item["id"] != view.id]
-    revision = view.queue["revision"] + 1
-    document = view.queue | {"items": left, "revision": revision, "running": None}
-    _append(controller, events.QueueChanged(revision, document))
+    _show_queue(controller, [item for item in view.queue["items"] if item["id"] != view.id], running=None)
 
 
 def idle(controller: ReplayController) -> None:
-    """The queue is drained."""
+    """The queue is drained; the line still stands."""
     controller.play_until(lambda view: view.finished_run is not None)
-    controller.play_until(lambda view: False)
 
 
 def disconnected(controller: ReplayController) -> None:
@@ -101,8 +103,8 @@ def app_at(scene: str) -> ConsoleApp:
 
 
 def _later(view: View) -> bool:
-    """An experiment that has results before it."""
-    return view.experiment is not None and view.finished is None and bool(view.results)
+    """The last experiment of the run: there are results to compare it with."""
+    return view.experiment is not None and view.finished is None and len(view.results) == 2
 
 
 def _loaded(fraction: float) -> Callable[[View], bool]:
@@ -111,6 +113,27 @@ def _loaded(fraction: float) -> Callable[[View], bool]:
         return _later(view) and target is not None and target["done"] >= fraction * (target["total"] or 1)
 
     return reached
+
+
+def _queued_meanwhile(controller: ReplayController) -> None:
+    """What is running now is the last of the recorded run; somebody has thought of more since."""
+    items = controller.feed.view.queue["items"]
+    number = max(int(item["id"][1:]) for item in items) + 1
+    more = [
+        queue_item(f"E{number}", tree(16, 34), sweep="S1", findings=[TRAINED]),
+        queue_item(f"E{number + 1}", tree(16, 52), sweep="S1", findings=[TRAINED], repeats=2),
+        queue_item(f"E{number + 2}", tree(8, 32), "held", note="only if E1 beats the chain"),
+        queue_item(f"E{number + 3}", None, "idea", note="a drafter trained at 16?"),
+    ]
+    _show_queue(controller, [*items, *more])
+
+
+def _show_queue(controller: ReplayController, items: list[dict[str, Any]], **more: Any) -> None:
+    queue = controller.feed.view.queue
+    revision = queue["revision"] + 1
+    ends = utc_text(controller.now() + timedelta(seconds=sum(item["estimate_s"] or 0 for item in items)))
+    document = queue | {"items": items, "revision": revision, "ends_at": ends} | more
+    _append(controller, events.QueueChanged(revision, document))
 
 
 def _append(controller: ReplayController, body: events.Body) -> None:

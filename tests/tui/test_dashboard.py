@@ -417,6 +417,6 @@ async def test_a_recording_refuses_edits_and_says_why() -> None:
     """Replayed deterministically, and nothing in it can be changed."""
     app = app_at("measuring")
     async with app.run_test(size=SIZE, notifications=True) as pilot:
-        await until(pilot, lambda: app.screen.query_one(QueueTable).selected == "E15", "the picture")
+        await until(pilot, lambda: app.screen.query_one(QueueTable).selected == "E4", "the picture")
         await pilot.press("J")
         await until(pilot, lambda: "nothing can be changed in it" in said(app), "the reason")

@@ -52,7 +52,6 @@ def test_the_bar_names_only_actions() -> None:
         ("pause", Moment(), "nothing runs the queue"),
         ("pause", Moment(paused=True, owns_run=True), "paused already"),
         ("cancel", Moment(), "no experiment is running"),
-        ("cancel", Moment(running_id="E1", other_pid=7), "process 7 runs E1"),
     ],
 )
 def test_why_not(action_id: str, now: Moment, reason: str) -> None:

@@ -185,15 +185,20 @@ class SqliteStore:
 
     # --- engines that we started
 
-    def remember_engine(self, key: AttemptKey, launched: Launched, effective: Mapping[str, Any]) -> None:
-        """Record an engine before anything else is done with it."""
+    def plan_engine(self, key: AttemptKey, name: str, effective: Mapping[str, Any]) -> None:
+        """Record that an engine is about to be started under `name`, before the host hears of it."""
         with self._writing() as db:
-            attempts.remember_engine(db, key, launched, effective)
+            attempts.plan_engine(db, key, name, effective)
 
-    def forget_engine(self, launched: Launched) -> None:
-        """It is proved gone."""
+    def remember_engine(self, name: str, launched: Launched) -> None:
+        """The host has started it."""
         with self._writing() as db:
-            attempts.forget_engine(db, launched)
+            attempts.remember_engine(db, name, launched)
+
+    def forget_engine(self, name: str) -> None:
+        """It is proved gone, or was never there."""
+        with self._writing() as db:
+            attempts.forget_engine(db, name)
 
     def engines(self, profile: str) -> list[KeptEngine]:
         """Engines of ours that were not proved gone."""

@@ -149,25 +149,35 @@ def phase_history(db: sqlite3.Connection, profile: str) -> list[dict[str, float]
     return list(found.values())
 
 
-def remember_engine(db: sqlite3.Connection, key: AttemptKey, launched: Launched, effective: Mapping[str, Any]) -> None:
-    """Record an engine, by the token of its launch."""
+def plan_engine(db: sqlite3.Connection, key: AttemptKey, name: str, effective: Mapping[str, Any]) -> None:
+    """Record an engine that is about to be started, by its launch's name."""
     db.execute(
-        "INSERT OR REPLACE INTO engines (profile, id, attempt, token, launched, effective) VALUES (?, ?, ?, ?, ?, ?)",
-        (*_of(key), launched.token, to_json(launched.to_json()), to_json(dict(effective))),
+        "INSERT INTO engines (profile, id, attempt, name, effective) VALUES (?, ?, ?, ?, ?)",
+        (*_of(key), name, to_json(dict(effective))),
     )
 
 
-def forget_engine(db: sqlite3.Connection, launched: Launched) -> None:
+def remember_engine(db: sqlite3.Connection, name: str, launched: Launched) -> None:
+    """Record what the host has started under that name."""
+    db.execute("UPDATE engines SET launched = ? WHERE name = ?", (to_json(launched.to_json()), name))
+
+
+def forget_engine(db: sqlite3.Connection, name: str) -> None:
     """Drop the record of an engine that is proved gone."""
-    db.execute("DELETE FROM engines WHERE token = ?", (launched.token,))
+    db.execute("DELETE FROM engines WHERE name = ?", (name,))
 
 
 def engines(db: sqlite3.Connection, profile: str) -> list[KeptEngine]:
     """Engines that were not proved gone, oldest first."""
     rows = db.execute(
-        "SELECT profile, id, attempt, launched, effective FROM engines WHERE profile = ? ORDER BY seq", (profile,)
+        "SELECT profile, id, attempt, name, launched, effective FROM engines WHERE profile = ? ORDER BY seq", (profile,)
     )
     return [
-        KeptEngine(AttemptKey(p, i, a), Launched.from_json(json.loads(launched)), json.loads(effective))
-        for p, i, a, launched, effective in rows
+        KeptEngine(
+            AttemptKey(p, i, a),
+            name,
+            None if launched is None else Launched.from_json(json.loads(launched)),
+            json.loads(effective),
+        )
+        for p, i, a, name, launched, effective in rows
     ]

@@ -65,7 +65,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) STRICT""",
         """CREATE TABLE engines (
             seq INTEGER PRIMARY KEY AUTOINCREMENT, profile TEXT NOT NULL, id TEXT NOT NULL, attempt INTEGER NOT NULL,
-            token TEXT NOT NULL UNIQUE, launched TEXT NOT NULL, effective TEXT NOT NULL,
+            name TEXT NOT NULL UNIQUE, launched TEXT, effective TEXT NOT NULL,
             FOREIGN KEY (profile, id, attempt) REFERENCES attempts(profile, id, attempt)
         ) STRICT""",
         # what happened

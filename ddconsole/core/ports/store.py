@@ -29,10 +29,15 @@ class AttemptKey:
 
 @dataclass(frozen=True, slots=True)
 class KeptEngine:
-    """An engine of ours that may still run on a host, with the effective config that it was started for."""
+    """An engine of ours that may run on a host, with the effective config that it was started for.
+
+    `name` is its launch's name on the host. `launched` is None when the console died before the host had answered:
+    whether there is an engine of that name, only the host knows.
+    """
 
     key: AttemptKey
-    launched: Launched
+    name: str
+    launched: Launched | None
     effective: Mapping[str, Any]
 
 
@@ -143,12 +148,16 @@ class Store(Protocol):
 
     # --- engines that we started
 
-    def remember_engine(self, key: AttemptKey, launched: Launched, effective: Mapping[str, Any]) -> None:
-        """Record an engine before anything else is done with it."""
+    def plan_engine(self, key: AttemptKey, name: str, effective: Mapping[str, Any]) -> None:
+        """Record that an engine is about to be started under `name`, before the host hears of it."""
         ...
 
-    def forget_engine(self, launched: Launched) -> None:
-        """It is proved gone."""
+    def remember_engine(self, name: str, launched: Launched) -> None:
+        """The host has started it."""
+        ...
+
+    def forget_engine(self, name: str) -> None:
+        """It is proved gone, or was never there."""
         ...
 
     def engines(self, profile: str) -> list[KeptEngine]:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ddconsole.core.profile.problems import Problem
+from ddconsole.core.spec.context import OWN_ARGUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 KNOBS = ("block_size", "budget", "topk", "window")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ARGUMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _TIED = re.compile(r"(block_size|budget|topk|window)(\s*[-+*]\s*\d+)?")
 
 
@@ -31,13 +33,23 @@ def broken_rules(profile: Profile) -> Iterator[Problem]:
 def _host(profile: Profile) -> Iterator[Problem]:
     if profile.host.startswith("-") or re.search(r"\s", profile.host):
         yield Problem(("host",), f"expected an ssh alias, local or demo; {profile.host!r} is no name of a host")
+    port = re.search(r"[^:]:(\d+)$", profile.host)
+    if port is not None and not 0 < int(port[1]) < 65536:
+        yield Problem(("host",), f"{port[1]} is no port: 1 to 65535")
 
 
 def _engine(profile: Profile) -> Iterator[Problem]:
     engine = profile.engine
     spelled = {knob.flag for knob in _knobs(profile) if knob.flag} | {profile.knobs.algorithm.flag}
+    if not all(word.strip() for word in engine.command):
+        yield Problem(("engine", "command"), "expected words; one of these is empty")
     for name in engine.args:
         at = ("engine", "args", name)
+        if not _ARGUMENT.fullmatch(name.lstrip("-")):
+            yield Problem(at, "expected the name of a long flag: letters, digits, dashes")
+            continue
+        if name.replace("_", "-") in OWN_ARGUMENTS:
+            yield Problem(at, OWN_ARGUMENTS[name.replace("_", "-")])
         if name.startswith("-"):
             yield Problem(at, f"expected the long flag without its dashes: {name.lstrip('-')}")
         elif "--" + name.replace("_", "-") in spelled:
@@ -51,6 +63,8 @@ def _engine(profile: Profile) -> Iterator[Problem]:
 
 
 def _launcher(profile: Profile) -> Iterator[Problem]:
+    if profile.launcher.kind == "systemd":
+        yield Problem(("launcher", "kind"), "systemd is not in this version; use process")
     if profile.launcher.unit is not None and profile.launcher.kind != "systemd":
         yield Problem(("launcher", "unit"), "a unit belongs to kind: systemd")
 

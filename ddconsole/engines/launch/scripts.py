@@ -94,8 +94,7 @@ LAUNCH: Final = r"""
 mask=$(umask); umask 077
 state=$(expand "$1") name=$2 token=$3 port=$4 watch=$5 engine=$6; shift 6
 run=$state/runs/$name
-mkdir -p "$run" || exit 73
-rm -f "$run/pid" "$run/exit" "$run/env"
+mkdir -p "$state/runs" && mkdir "$run" || exit 73 # a folder that is there is another launch's
 printf '%s %s\n' "$token" "$port" >"$run/launch" || exit 73
 cat >"$run/env" || exit 73
 : >"$run/engine.log" || exit 73

@@ -50,8 +50,9 @@ def notice_lines(view: View, width: int) -> list[Content]:
     found = [_notice(body) for _, body in reversed(view.notices)]
     unique = list(dict.fromkeys(found))
     unique.sort(key=lambda notice: order.get(notice[0], 1))
-    if view.connection is not None and view.connection.state == "lost" and view.connection.detail:
-        unique.insert(0, ("block", view.connection.detail))
+    line = view.connection
+    if line is not None and line.state in ("lost", "unreachable") and line.detail:
+        unique[:0] = [("block", line.detail), *([("note", f"→ {line.advice}")] if line.advice else [])]
     return [_notice_line(level, text, width) for level, text in unique[:3]]
 
 

@@ -10,7 +10,7 @@ from textual.content import Content
 from ddconsole.tui import theme
 from ddconsole.tui.draw import config as draw_config
 from ddconsole.tui.draw.stage import OUTCOME_MARKS
-from ddconsole.tui.formats import DASH, about, delta, number
+from ddconsole.tui.formats import DASH, about_short, delta, number
 from ddconsole.tui.text import Align, join, styled
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _queue_row(item: Mapping[str, Any]) -> Row:
 def _estimate(item: Mapping[str, Any], state: str) -> str:
     if state == "idea":
         return ""
-    return DASH if item.get("estimate_s") is None else about(float(item["estimate_s"]))
+    return DASH if item.get("estimate_s") is None else about_short(float(item["estimate_s"]))
 
 
 def _queue_notes(item: Mapping[str, Any], state: str) -> Content:

@@ -128,7 +128,7 @@ def _phases(view: View, now: datetime, width: int) -> list[Content]:
 def _ready(view: View) -> Content:
     """All of a boot that is over, in one part."""
     assert view.ready is not None
-    how = "ready: the engine ran already" if view.ready.kept else f"ready in {span(view.ready.seconds)}"
+    how = "kept from before: this engine ran already" if view.ready.kept else f"ready in {span(view.ready.seconds)}"
     return styled("✔ ", theme.GOOD) + styled(how, theme.MUTED)
 
 

@@ -59,6 +59,7 @@ class Mark:
 LINE_MARKS = {
     "connecting": Mark("◌", "connecting", theme.WARN),
     "connected": Mark("●", "", theme.GOOD),
+    "unreachable": Mark("✘", "cannot connect", theme.BAD),
     "lost": Mark("✘", "line lost", theme.BAD),
     "closed": Mark("○", "closed", theme.MUTED),
 }

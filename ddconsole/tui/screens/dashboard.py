@@ -11,6 +11,7 @@ from textual.containers import Container
 from ddconsole.core.queue import Hold, Move, Redo, Release, Remove, Undo
 from ddconsole.tui import facts, keys
 from ddconsole.tui.burst import PATIENCE_S, Burst
+from ddconsole.tui.draw.preview import result_words
 from ddconsole.tui.messages import (
     Accepted,
     CancelRunning,
@@ -22,6 +23,8 @@ from ddconsole.tui.messages import (
 )
 from ddconsole.tui.screens.command import CommandLine
 from ddconsole.tui.screens.confirm import CANCEL, QUIT, Confirm
+from ddconsole.tui.screens.details import Details
+from ddconsole.tui.screens.find import Find
 from ddconsole.tui.screens.help import Help
 from ddconsole.tui.screens.panels import TABS, PanelScreen
 from ddconsole.tui.screens.queue_form import QueueForm
@@ -72,6 +75,7 @@ class Dashboard(PanelScreen):
             LogPane(),
         )
         self._burst = burst
+        self._lines: list[str] = []
 
     def compose(self) -> ComposeResult:
         """Header, five panels, and the keys."""
@@ -100,7 +104,9 @@ class Dashboard(PanelScreen):
         """What decides which actions can be done."""
         if self._view is None:
             return facts.Moment()
-        return facts.moment(self._view, owns_run=self._owns_run(), selected=self._selected)
+        return facts.moment(
+            self._view, owns_run=self._owns_run(), selected=self._selected, marked=len(self._table.marked)
+        )
 
     @property
     def _selected(self) -> dict[str, Any] | None:
@@ -153,20 +159,58 @@ class Dashboard(PanelScreen):
 
     def do_move_up(self) -> None:
         """Let it run earlier."""
-        self._edit(Move((self._selected_id,), "up"))
+        self._edit(Move(self._ids, "up"))
 
     def do_move_down(self) -> None:
         """Let it run later."""
-        self._edit(Move((self._selected_id,), "down"))
+        self._edit(Move(self._ids, "down"))
 
     def do_hold(self) -> None:
         """Hold, or release what is held."""
-        ids = (self._selected_id,)
-        self._edit(Release(ids) if self.moment.selected_state == "held" else Hold(ids))
+        states = [self._table.item(id_).get("state") for id_ in self._ids]
+        held = all(state in ("held", "idea") for state in states)
+        wanted = tuple(
+            id_ for id_, state in zip(self._ids, states, strict=True) if state != "idea" and (state == "held") is held
+        )
+        self._edit(Release(wanted) if held else Hold(wanted))
 
     def do_remove(self) -> None:
         """Take it out of the queue."""
-        self._edit(Remove((self._selected_id,)))
+        self._edit(Remove(self._ids))
+
+    def do_mark(self) -> None:
+        """Mark it or take the mark back, and go on to the next."""
+        id_ = self._table.selected
+        if id_ is not None:
+            self._table.mark(frozenset({*self._table.marked} ^ {id_}))
+            self._table.action_step(1)
+            self._bar.show(self.moment)
+
+    def do_details(self) -> None:
+        """All that is known of it."""
+        if self._selected is not None and self._view is not None:
+            self.app.push_screen(Details(self._selected, self._view.results))
+
+    def do_find(self) -> None:
+        """Narrow the queue, or jump to an id."""
+        self.zoomed, self.tab = ("queue" if self.zoomed else ""), "queue"
+        self.app.push_screen(Find(self._table.words, self._table.narrow), self._found)
+
+    def _found(self, text: str | None) -> None:
+        id_ = (text or "").strip().upper()
+        if self._table.has(id_):
+            self._table.narrow("")
+            self._table.pick(id_)
+        self._table.focus()
+
+    def do_back(self) -> None:
+        """The whole picture: first without marks and with all rows, then with every panel."""
+        if self._table.marked or self._table.words:
+            self._table.mark(frozenset())
+            self._table.narrow("")
+            self._bar.show(self.moment)
+        else:
+            super().do_back()
 
     def do_undo(self) -> None:
         """Take the last edit back."""
@@ -177,12 +221,16 @@ class Dashboard(PanelScreen):
         self.post_message(EditQueue(self, Redo()))
 
     @property
-    def _selected_id(self) -> str:
-        return self._table.selected or ""
+    def _ids(self) -> tuple[str, ...]:
+        """What a key acts on: all that are marked, else the selected one."""
+        return self._table.marked or (self._table.selected or "",)
 
     def do_command(self, text: str = "") -> None:
         """One line of the queue's language."""
-        self.app.push_screen(CommandLine(self.moment.revision, text))
+        self.app.push_screen(CommandLine(self.moment.revision, text, self._lines, self._describe))
+
+    def _describe(self, id_: str) -> str:
+        return result_words(self._view.results, id_) if self._view is not None else ""
 
     def do_start(self) -> None:
         """Start, or go on."""

@@ -51,6 +51,7 @@ class QueueForm(ModalScreen[None]):
     """
 
     CSS_PATH = "queue_form.tcss"
+    AUTO_FOCUS = "#algorithm"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "go back"),
         Binding("ctrl+s,ctrl+enter", "submit", "take it", priority=True),

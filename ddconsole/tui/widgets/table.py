@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
     from textual import events
 
-CURSOR, NO_CURSOR = "▸ ", "  "
-"""What stands before a row: the cursor is a sign, not only a colour."""
+CURSOR, MARK = "▸", "•"
+"""What stands before a row: cursor and mark are signs, not only colours."""
+
+LEAD = "  "
+"""The room for both."""
 
 
 class Table(Panel, ScrollView, can_focus=True):
@@ -60,6 +63,18 @@ class Table(Panel, ScrollView, can_focus=True):
         self._rows: list[Row] = []
         self._cursor = 0
         self._empty = empty
+        self._marked: frozenset[str] = frozenset()
+
+    @property
+    def marked(self) -> tuple[str, ...]:
+        """Ids of the marked rows, in their order."""
+        return tuple(row.id for row in self._rows if row.id in self._marked)
+
+    def mark(self, ids: frozenset[str]) -> None:
+        """Mark these rows, and no others."""
+        if ids != self._marked:
+            self._marked = ids
+            self.refresh()
 
     @property
     def selected(self) -> str | None:
@@ -159,18 +174,18 @@ class Table(Panel, ScrollView, can_focus=True):
     def _row(self, place: int, width: int) -> tuple[Content, str]:
         row, here = self._rows[place], place == self._cursor
         cells: list[Content] = []
-        for column, cell in fitting(self._layouts, width - len(CURSOR)):
+        for column, cell in fitting(self._layouts, width - len(LEAD)):
             if row.text is not None and column.key == row.text_from:
                 cells.append(row.text)
                 break
             cells.append(fit_content(row.cells.get(column.key, Content("")), cell, column.align))
-        mark = CURSOR if here else NO_CURSOR
-        line = Content.styled(mark, "$accent") + Content(GAP).join(cells)
+        lead = (CURSOR if here else " ") + (MARK if row.id in self._marked else " ")
+        line = Content.styled(lead, "bold $accent") + Content(GAP).join(cells)
         return line, "table--cursor" if here and self.has_focus else ("table--dim" if row.dim else "")
 
     def _head(self, width: int) -> Content:
-        titles = [fit(column.title, cell, column.align) for column, cell in fitting(self._layouts, width - len(CURSOR))]
-        return Content(NO_CURSOR + GAP.join(titles))
+        titles = [fit(column.title, cell, column.align) for column, cell in fitting(self._layouts, width - len(LEAD))]
+        return Content(LEAD + GAP.join(titles))
 
     def _empty_line(self, y: int, width: int) -> Content:
         room = self.content_size.height

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ddconsole.runner.feed import Topic
-from ddconsole.tui.draw.rows import QUEUE_LAYOUTS, RESULT_LAYOUTS, queue_rows, result_rows
+from ddconsole.tui.draw.rows import QUEUE_LAYOUTS, RESULT_LAYOUTS, WAITING, queue_rows, result_rows
 from ddconsole.tui.widgets.table import Table
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from textual import events
 
     from ddconsole.runner.feed import View
+    from ddconsole.tui.draw.rows import Row
 
 ADVANCES = "the queue advances while this console is connected"
 BORDER = 4
@@ -22,6 +23,8 @@ BORDER = 4
 
 ADVANCES_SHORT = "advances while connected"
 
+
+NOTHING = "nothing queued: press a to add"
 
 EDITABLE = ("queued", "held", "idea")
 """States of what can be edited; the cursor begins there."""
@@ -34,9 +37,30 @@ class QueueTable(Table):
     BORDER_TITLE = "QUEUE"
 
     def __init__(self, owns_run: Callable[[], bool]) -> None:
-        super().__init__(QUEUE_LAYOUTS, id="queue", empty="nothing queued: press a to add")
+        super().__init__(QUEUE_LAYOUTS, id="queue", empty=NOTHING)
         self._owns_run = owns_run
+        self._view: View | None = None
         self._items: dict[str, dict[str, Any]] = {}
+        self._words = ""
+
+    @property
+    def words(self) -> str:
+        """What the rows are narrowed to."""
+        return self._words
+
+    def item(self, id_: str) -> dict[str, Any]:
+        """An item of the queue's document; empty when it is gone."""
+        return self._items.get(id_, {})
+
+    def has(self, id_: str) -> bool:
+        """It waits or runs, whether it is in sight or not."""
+        return self.item(id_).get("state") in WAITING
+
+    def narrow(self, words: str) -> None:
+        """Show only rows that have all of these words; all rows again when there are none."""
+        self._words = words.strip().lower()
+        if self._view is not None:
+            self._show_queue(self._view)
 
     @property
     def selected_item(self) -> dict[str, Any] | None:
@@ -44,14 +68,21 @@ class QueueTable(Table):
         return self._items.get(self.selected or "")
 
     def show(self, view: View, now: datetime) -> None:
-        """Take the queue in."""
+        """Take the queue in; marks stay on what can still be edited."""
+        self._view = view
+        self._show_queue(view)
+
+    def _show_queue(self, view: View) -> None:
         self._items = {str(item.get("id")): item for item in view.queue.get("items") or []}
         first = self.selected is None
-        self.show_rows(queue_rows(view))
+        rows = [row for row in queue_rows(view) if matches(row, self._words)]
+        self.show_rows(rows, empty=f"nothing here has {self._words}" if self._words else NOTHING)
+        self.mark(frozenset(id_ for id_ in self.marked if self._items[id_].get("state") in EDITABLE))
         if first:
             self.pick(next((id_ for id_, item in self._items.items() if item.get("state") in EDITABLE), ""))
         waiting = sum(item.get("state") == "queued" for item in self._items.values())
-        self.border_title = f"QUEUE {waiting}" if waiting else "QUEUE"
+        title = f"QUEUE {waiting}" if waiting else "QUEUE"
+        self.border_title = f"{title} · /{self._words}" if self._words else title
         self.border_subtitle = self._say(view)
 
     def _say(self, view: View) -> str:
@@ -62,6 +93,14 @@ class QueueTable(Table):
         if not self._owns_run():
             return f"run by process {view.running.pid}"
         return ADVANCES if self.size.width >= len(ADVANCES) + BORDER else ADVANCES_SHORT
+
+
+def matches(row: Row, words: str) -> bool:
+    """The row has all of the words somewhere; `b16` and `B26` mean these columns."""
+    text = [cell.plain.lower() for cell in row.cells.values()]
+    text += [f"{key}{cell.plain.lower()}" for key, cell in row.cells.items() if len(key) == 1]
+    text += [row.text.plain.lower()] if row.text is not None else []
+    return all(any(word in part for part in text) for word in words.split())
 
 
 class ResultTable(Table):

@@ -1,0 +1,74 @@
+"""All that is known of one experiment of the queue, in lines: pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ddconsole.tui import theme
+from ddconsole.tui.draw import config as draw_config
+from ddconsole.tui.draw.preview import finding_mark
+from ddconsole.tui.formats import about, number
+from ddconsole.tui.text import join, styled
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from textual.content import Content
+
+LABEL_CELLS = 12
+
+
+def details_lines(item: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[Content]:
+    """Config, what the engine makes of it, passes, price, origin, findings with their text, and earlier attempts."""
+    config, effective = item.get("config") or {}, item.get("effective") or {}
+    lines: list[Content] = []
+    if config:
+        lines.append(_line("config", join([draw_config.line(config, effective), draw_config.extras(config)], "  ")))
+        width = effective.get("verify_width")
+        lines.append(_line("verifies", styled(f"{width} positions a step" if width else "")))
+    passes = " ".join(item.get("passes") or ())
+    repeats = int(item.get("repeats") or 1)
+    lines.append(_line("passes", styled(f"{passes}{f' ×{repeats}' if repeats > 1 else ''} ({item.get('suite', '')})")))
+    if item.get("estimate_s") is not None:
+        source = item.get("estimate_source") or ""
+        lines.append(_line("takes", styled(f"{about(float(item['estimate_s']))}, by {source}" if source else "")))
+    lines += [
+        _line("state", styled(_state(item))),
+        _line("origin", styled(_origin(item.get("origin") or {}))),
+        _line("added", styled(" ".join(part for part in (_when(item), item.get("author") or "") if part))),
+        _line("note", styled(item.get("note") or "")),
+    ]
+    lines += [_line("finding", finding_mark(finding)) for finding in item.get("findings") or []]
+    lines += [_line("measured", _result(one)) for one in results if one.get("id") == item.get("id")]
+    return [line for line in lines if line.cell_length > LABEL_CELLS]
+
+
+def _line(label: str, value: Content) -> Content:
+    return styled(label.ljust(LABEL_CELLS), theme.MUTED) + value
+
+
+def _state(item: Mapping[str, Any]) -> str:
+    parts = [str(item.get("state") or "")]
+    parts += [f"rank {item['rank']}"] if item.get("rank") else []
+    parts += [f"sweep {item['sweep']}"] if item.get("sweep") else []
+    parts += [f"starts only if {item['requires']} passes"] if item.get("requires") else []
+    return ", ".join(parts)
+
+
+def _origin(origin: Mapping[str, Any]) -> str:
+    text = str(origin.get("text") or origin.get("verb") or "")
+    after = origin.get("after")
+    return f"{text} (from {after})" if after and after not in text else text
+
+
+def _when(item: Mapping[str, Any]) -> str:
+    return str(item.get("created_at") or "")[:16].replace("T", " ")
+
+
+def _result(result: Mapping[str, Any]) -> Content:
+    words = [f"attempt {result.get('attempt')} {result.get('outcome')}"]
+    if result.get("tok_s_e2e") is not None:
+        words.append(f"{number(result['tok_s_e2e'], 1)} tok/s, τ {number(result.get('tau'), 2)}")
+    failure = result.get("failure") or {}
+    words += [str(failure["what"])] if failure.get("what") else []
+    return styled(": ".join(words))
