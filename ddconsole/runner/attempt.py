@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ddconsole.core.errors import DdconsoleError, Failure
-from ddconsole.core.events import ExperimentFinished, FindingSeen, Ready, utc_text
+from ddconsole.core.events import ExperimentFinished, FindingSeen, Ready, Warned, utc_text
 from ddconsole.core.experiment import Outcome, Workload
 from ddconsole.core.progress import Phase
 from ddconsole.core.queue import by_id
@@ -18,7 +18,7 @@ from ddconsole.engines.launch.ports import choose_port
 from ddconsole.passes.plan import build_passes
 from ddconsole.runner.boot import Boot
 from ddconsole.runner.estimates import BOOT
-from ddconsole.runner.measuring import Measuring, summaries
+from ddconsole.runner.measuring import Measuring, Summaries
 from ddconsole.runner.phases import AttemptFailed, PhaseLog
 from ddconsole.runner.tasks import to_the_end
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ddconsole.core.config import Config, Effective
     from ddconsole.core.experiment import Experiment
     from ddconsole.core.ports import AttemptKey, Identity
-    from ddconsole.passes.base import MeasuringPass, PassResult
+    from ddconsole.passes.base import MeasuringPass
     from ddconsole.runner.bench import Bench
     from ddconsole.runner.database import Database
     from ddconsole.runner.journal import Journal
@@ -50,9 +50,9 @@ class Ended:
 class Measured:
     """What an attempt has brought so far."""
 
-    identity: Identity | None = None
+    engine_version: str | None = None
     boot_s: float | None = None
-    results: dict[str, list[PassResult]] = field(default_factory=dict)
+    summaries: Summaries = field(default_factory=dict)
 
 
 class Attempt:
@@ -108,15 +108,37 @@ class Attempt:
     async def _work(self) -> None:
         names = self._experiment.passes
         passes = await self._passes(names)
+        if await self._all_inherited(names):
+            return
         occupant = await self._engine()
+        self._measured.summaries = await self._inherited()
         measuring = Measuring(
             self._bench, self._session, self._journal, self._phases, self._key, occupant, self._workload
         )
         while passes:
-            self._measured.results |= await measuring.run(passes, self._experiment.repeats)
+            await measuring.run(passes, self._experiment.repeats, self._measured.summaries)
             further = await self._further_passes(names)
             names += further
             passes = await self._passes(further) if further else []
+
+    async def _all_inherited(self, names: Sequence[str]) -> bool:
+        """The attempt before was interrupted when all was measured: no engine has to be started for its verdict."""
+        there = await self._database.do(lambda store: store.inheritable_passes(self._key))
+        if any(len(there.get(name, ())) < self._experiment.repeats for name in names):
+            return False
+        self._measured.summaries = await self._inherited()
+        recipe = await self._database.do(lambda store: store.recipe(self._key))
+        self._measured.engine_version = recipe.get("engine_version")
+        return True
+
+    async def _inherited(self) -> Summaries:
+        """Whole passes of an attempt that was interrupted are not measured again."""
+        found = await self._database.do(lambda store: store.inherit_passes(self._key))
+        if found:
+            said = ", ".join(f"{name} ×{len(repeats)}" if len(repeats) > 1 else name for name, repeats in found.items())
+            text = f"measured before the interruption, not measured again: {said}"
+            await self._journal.emit(Warned(text), self._key)
+        return found
 
     async def _passes(self, names: Sequence[str]) -> list[MeasuringPass]:
         """The passes of these names, refused now rather than after the weights are loaded."""
@@ -151,7 +173,7 @@ class Attempt:
         )  # fmt: skip
         identity = await boot.until_ready(self._config)
         seconds = round(self._bench.clock.monotonic() - began, 3)
-        self._measured.identity = identity
+        self._measured.engine_version = identity.version
         self._measured.boot_s = None if kept else seconds
         await self._tell_ready(identity, seconds, kept=kept)
         return occupant
@@ -188,7 +210,7 @@ class Attempt:
     def _judged(self) -> tuple[Outcome, Failure | None]:
         return judge(
             self._config,
-            summaries(self._measured.results),
+            self._measured.summaries,
             require=self._bench.profile.limits.require,
         )
 
@@ -225,7 +247,6 @@ class Attempt:
         )
 
     def _item(self, ended: Ended, at: datetime) -> dict[str, Any]:
-        identity = self._measured.identity
         return result_item(
             id=self._key.id,
             sweep=self._experiment.sweep,
@@ -234,9 +255,9 @@ class Attempt:
             config=self._config,
             effective=self._effective,
             workload=self._workload,
-            engine_version=None if identity is None else identity.version,
+            engine_version=self._measured.engine_version,
             boot_s=self._measured.boot_s,
-            summaries=summaries(self._measured.results),
+            summaries=self._measured.summaries,
             failure=ended.failure,
             measured_on=self._bench.profile.host,
             started_at=utc_text(self._started_at),

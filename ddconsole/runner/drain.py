@@ -173,7 +173,12 @@ class Drain:
         if bound is None or bound.config is None:
             return
         config, at = bound.config, self._bench.clock.now()
-        recipe = {"ddconsole": self._bench.version, "profile_digest": self._bench.digest}
+        recipe = {
+            "ddconsole": self._bench.version,
+            "profile_digest": self._bench.digest,
+            "suite": experiment.suite,
+            "effective": self._bench.engine.effective(config).to_json(),
+        }
         try:
             key = await self._database.do(lambda store: store.begin_attempt(name, experiment.id, recipe, at, config))
         except RefusedError:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from ddconsole.runner.session import Session
     from ddconsole.runner.slot import Occupant
 
+Summaries = dict[str, list[dict[str, Any]]]
+"""Of each pass by name, one summary a repeat, as the store keeps them."""
+
 WATCH_EVERY_S = 2.0
 """How often the engine's life is checked while a pass runs; seldom, so that the observer does not slow the observed."""
 
@@ -55,19 +58,20 @@ class Measuring:
         self._workload = workload
         self._answered_at = 0.0
 
-    async def run(self, passes: Sequence[MeasuringPass], repeats: int) -> dict[str, list[PassResult]]:
-        """All passes, repeats interleaved. Results by pass name, one for each repeat.
+    async def run(self, passes: Sequence[MeasuringPass], repeats: int, summaries: Summaries) -> None:
+        """Measure all passes, repeats interleaved, and add to `summaries`; what is there already is not measured again.
 
         Raises:
             AttemptFailed: the engine died or hung in the middle of a pass.
         """
-        results: dict[str, list[PassResult]] = {}
         for repeat in range(1, repeats + 1):
             for measuring in passes:
+                finished = summaries.setdefault(measuring.name, [])
+                if len(finished) >= repeat:
+                    continue
                 async with self._phases.phase(f"pass:{measuring.name}"):
                     result = await self._until_whole(measuring, repeat)
-                results.setdefault(measuring.name, []).append(result)
-        return results
+                finished.append(result.summary)
 
     async def _until_whole(self, measuring: MeasuringPass, repeat: int) -> PassResult:
         while True:
@@ -84,7 +88,11 @@ class Measuring:
         async with self._session.forwarded(self._occupant.launched.port) as base_url:
             if not await self._bench.engine.flush(base_url):
                 await self._journal.emit(Warned("the engine did not flush its cache: prefixes may be warm"), self._key)
-            await self._journal.emit(PassStarted(measuring.name, measuring.total, repeat), self._key)
+            await self._journal.emit(
+                PassStarted(measuring.name, measuring.total, repeat),
+                self._key,
+                also=lambda store: store.cut_pass(self._key, measuring.name, repeat),
+            )
             began = self._answered_at = clock.monotonic()
             result = await self._guarded(measuring, repeat, base_url)
             seconds = round(clock.monotonic() - began, 3)
@@ -161,8 +169,3 @@ class Measuring:
         host = await self._session.host()
         await host.ping()
         await self._end_at_death(result.name)
-
-
-def summaries(results: dict[str, list[PassResult]]) -> dict[str, list[dict[str, Any]]]:
-    """Only the summaries, as the store keeps them."""
-    return {name: [result.summary for result in repeats] for name, repeats in results.items()}

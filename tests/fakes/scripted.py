@@ -252,7 +252,7 @@ class ScriptedPass:
         if self.gate is not None:
             await self.gate.wait()
         context.on_request(RECORD, 1, 1)
-        return PassResult(self.name, {"requests": 1, "failed": 0}, (RECORD,))
+        return PassResult(self.name, {"requests": 1, "failed": 0, "passed": 1, "total": 1}, (RECORD,))
 
 
 class FreeLock:

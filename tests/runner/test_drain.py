@@ -3,71 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
-from fakes.scripted import Script, ScriptedPass, make_bench
+from fakes.scripted import Script, ScriptedPass
+from runner.world import Opened, tree
 
 from ddconsole.core import events
-from ddconsole.core.config import Algorithm, Config
 from ddconsole.core.errors import RefusedError, UnreachableError
 from ddconsole.core.experiment import Done, Failed, Origin, Outcome, Queued
 from ddconsole.core.ports import Finding, Launched
-from ddconsole.core.queue import Add, Cancel, Draft, Place, Queue, Remove, SetPaused
-from ddconsole.runner.console import Console
-
-
-def tree(budget: int = 12, block_size: int = 8) -> Config:
-    return Config(Algorithm.TREE, block_size, budget, 6, 2048)
-
-
-class World:
-    """A console over scripted parts, with everything that was published."""
-
-    def __init__(self, folder: Path, script: Script, passes: Sequence[ScriptedPass]) -> None:
-        self.script = script
-        self.bench = make_bench(folder, script)
-        self.console = Console(self.bench, lambda text, queue: Remove((text,)), patient=False)
-        self.seen: list[events.Event] = []
-        self.console.feed.subscribe(self.seen.append)
-        self.passes = passes
-
-    async def add(self, *configs: Config) -> Queue:
-        drafts = tuple(Draft(config) for config in configs)
-        return await self.console.edit(Add(drafts, Origin(), Place()))
-
-    async def drain(self, *, resume: bool = False, limit: int | None = None) -> str:
-        await self.console.begin(waits=False, resume=resume)
-        return (await self.console.drain(limit)).reason
-
-    def of(self, kind: type[events.Body]) -> list[events.Body]:
-        return [event.body for event in self.seen if isinstance(event.body, kind)]
-
-    def outcomes(self) -> list[str]:
-        return [body.outcome for body in self.of(events.ExperimentFinished)]  # type: ignore[attr-defined]
-
-
-Opened = Callable[..., "AsyncIterator[World]"]
-
-
-@pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., object]:
-    """Opens a scripted world; several of them in one test share the store, as consoles one after another do."""
-
-    @asynccontextmanager
-    async def opened(script: Script | None = None, *passes: ScriptedPass, keep: bool = False) -> AsyncIterator[World]:
-        world = World(tmp_path, script or Script(), passes or (ScriptedPass(),))
-        monkeypatch.setattr("ddconsole.runner.attempt.build_passes", lambda *_: list(world.passes))
-        await world.console.open(telemetry=False)
-        world.seen.clear()  # what an earlier console told
-        try:
-            yield world
-        finally:
-            await world.console.close(keep_engine=keep)
-
-    return opened
+from ddconsole.core.queue import Add, Cancel, Draft, Place, SetPaused
 
 
 async def test_an_experiment_goes_through_its_phases_to_a_verdict(world: Opened) -> None:

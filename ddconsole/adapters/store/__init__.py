@@ -121,6 +121,11 @@ class SqliteStore:
         with self._writing() as db:
             attempts.merge_recipe(db, key, recipe)
 
+    def recipe(self, key: AttemptKey) -> dict[str, Any]:
+        """What the attempt is known to run; empty for one that never began."""
+        with self._reading() as db:
+            return attempts.recipe(db, key)
+
     def save_phase(self, key: AttemptKey, phase: str, seconds: float) -> None:
         """A phase's measured time."""
         with self._writing() as db:
@@ -130,6 +135,25 @@ class SqliteStore:
         """A request's whole record."""
         with self._writing() as db:
             attempts.save_request(db, key, pass_name, repeat, record)
+
+    def cut_pass(self, key: AttemptKey, pass_name: str, repeat: int) -> None:
+        """What a pass that begins now has brought before was cut: kept, but no measurement."""
+        with self._writing() as db:
+            attempts.cut_pass(db, key, pass_name, repeat)
+
+    def inherit_passes(self, key: AttemptKey) -> dict[str, list[dict[str, Any]]]:
+        """Take over the whole passes of the attempt before, when that was interrupted and measured the same."""
+        with self._writing() as db:
+            before = attempts.inheritable(db, key)
+            if before is not None:
+                attempts.inherit_passes(db, before, key)
+            return attempts.finished_passes(db, key)
+
+    def inheritable_passes(self, key: AttemptKey) -> dict[str, list[dict[str, Any]]]:
+        """What `inherit_passes` would take over."""
+        with self._reading() as db:
+            before = attempts.inheritable(db, key)
+            return {} if before is None else attempts.finished_passes(db, before)
 
     def save_pass(self, key: AttemptKey, pass_name: str, repeat: int, summary: Mapping[str, Any]) -> None:
         """A pass is finished; it is not measured again after a restart."""

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ddconsole.core.events import utc_text
+from ddconsole.core.experiment import Outcome
 from ddconsole.core.metrics import RequestRecord
 from ddconsole.core.ports.engine import Launched
 from ddconsole.core.ports.store import AttemptKey, KeptEngine
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ddconsole.core.errors import Failure
-    from ddconsole.core.experiment import Outcome
 
 HISTORY_LENGTH = 20
 """Attempts that `phase_history` looks back."""
+
+MEASURED_BY = ("ddconsole", "profile_digest", "suite", "effective", "engine_version")
+"""Entries of a recipe that have to be equal for one attempt's passes to stand for another's."""
 
 _THIS = "profile = ? AND id = ? AND attempt = ?"
 
@@ -53,11 +56,17 @@ def is_open(db: sqlite3.Connection, key: AttemptKey) -> bool:
     return bool(row and row[0])
 
 
+def recipe(db: sqlite3.Connection, key: AttemptKey) -> dict[str, Any]:
+    """What the attempt is known to run; empty for one that never began."""
+    row = db.execute(f"SELECT recipe FROM attempts WHERE {_THIS}", _of(key)).fetchone()
+    known: dict[str, Any] = json.loads(row[0]) if row else {}
+    return known
+
+
 def merge_recipe(db: sqlite3.Connection, key: AttemptKey, more: Mapping[str, Any]) -> None:
     """Add to what the attempt is known to run; a later word replaces an earlier one."""
-    row = db.execute(f"SELECT recipe FROM attempts WHERE {_THIS}", _of(key)).fetchone()
-    recipe = (json.loads(row[0]) if row else {}) | dict(more)
-    db.execute(f"UPDATE attempts SET recipe = ? WHERE {_THIS}", (to_json(recipe), *_of(key)))
+    whole = recipe(db, key) | dict(more)
+    db.execute(f"UPDATE attempts SET recipe = ? WHERE {_THIS}", (to_json(whole), *_of(key)))
 
 
 def save_phase(db: sqlite3.Connection, key: AttemptKey, phase: str, seconds: float) -> None:
@@ -71,6 +80,11 @@ def save_request(db: sqlite3.Connection, key: AttemptKey, pass_name: str, repeat
         "INSERT INTO requests (profile, id, attempt, pass, repeat, body) VALUES (?, ?, ?, ?, ?, ?)",
         (*_of(key), pass_name, repeat, to_json(record.to_json())),
     )
+
+
+def cut_pass(db: sqlite3.Connection, key: AttemptKey, pass_name: str, repeat: int) -> None:
+    """Whatever a pass that begins now has brought before was cut in the middle: kept, but no measurement."""
+    db.execute(f"UPDATE requests SET cut = 1 WHERE {_THIS} AND pass = ? AND repeat = ?", (*_of(key), pass_name, repeat))
 
 
 def save_pass(db: sqlite3.Connection, key: AttemptKey, pass_name: str, repeat: int, summary: Mapping[str, Any]) -> None:
@@ -88,6 +102,30 @@ def finished_passes(db: sqlite3.Connection, key: AttemptKey) -> dict[str, list[d
     for name, summary in rows:
         found.setdefault(name, []).append(json.loads(summary))
     return found
+
+
+def inheritable(db: sqlite3.Connection, key: AttemptKey) -> AttemptKey | None:
+    """The attempt before this one, when it was interrupted and measured the same as far as both are known."""
+    before = AttemptKey(key.profile, key.id, key.attempt - 1)
+    row = db.execute(f"SELECT outcome FROM attempts WHERE {_THIS}", _of(before)).fetchone()
+    if row is None or row[0] != Outcome.INTERRUPTED.value:
+        return None
+    was, now = recipe(db, before), recipe(db, key)
+    return before if all(was.get(name) == now[name] for name in MEASURED_BY if name in now) else None
+
+
+def inherit_passes(db: sqlite3.Connection, before: AttemptKey, key: AttemptKey) -> None:
+    """Give an attempt the whole passes of an earlier one, with their requests, and what is known of its engine."""
+    merge_recipe(db, key, recipe(db, before) | recipe(db, key) | {"inherited_from": before.attempt})
+    db.execute(
+        "INSERT OR IGNORE INTO passes SELECT profile, id, ?, pass, repeat, summary FROM passes"
+        f" WHERE {_THIS}", (key.attempt, *_of(before)),
+    )  # fmt: skip
+    db.execute(
+        "INSERT INTO requests (profile, id, attempt, pass, repeat, body) SELECT profile, id, ?, pass, repeat, body"
+        f" FROM requests JOIN passes USING (profile, id, attempt, pass, repeat) WHERE {_THIS} AND NOT cut ORDER BY seq",
+        (key.attempt, *_of(before)),
+    )
 
 
 def close(
@@ -124,8 +162,9 @@ def results(db: sqlite3.Connection, profile: str) -> list[dict[str, Any]]:
 
 
 def records(db: sqlite3.Connection, key: AttemptKey, pass_name: str | None) -> list[RequestRecord]:
-    """The requests of an attempt, of one pass or of all, in the order they ended."""
+    """The requests of an attempt, of one pass or of all, in the order they ended; none of a pass that was cut."""
     where, values = (f"{_THIS} AND pass = ?", (*_of(key), pass_name)) if pass_name else (_THIS, _of(key))
+    where += " AND NOT cut"
     rows = db.execute(f"SELECT body FROM requests WHERE {where} ORDER BY seq", values)
     return [RequestRecord.from_json(json.loads(body)) for (body,) in rows]
 

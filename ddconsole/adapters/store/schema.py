@@ -80,6 +80,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             run TEXT PRIMARY KEY, profile TEXT NOT NULL, pid INTEGER NOT NULL, started_at TEXT NOT NULL, ended_at TEXT
         ) STRICT""",
     ),
+    (
+        # requests of a pass that was cut in the middle stay on record, beside those of its whole measurement
+        "ALTER TABLE requests ADD COLUMN cut INTEGER NOT NULL DEFAULT 0",
+    ),
 )
 
 NEWEST = len(MIGRATIONS)

@@ -105,12 +105,32 @@ class Store(Protocol):
         """Add to what the attempt is known to run: versions, command, facts."""
         ...
 
+    def recipe(self, key: AttemptKey) -> dict[str, Any]:
+        """What the attempt is known to run; empty for one that never began."""
+        ...
+
     def save_phase(self, key: AttemptKey, phase: str, seconds: float) -> None:
         """A phase's measured time."""
         ...
 
     def save_request(self, key: AttemptKey, pass_name: str, repeat: int, record: RequestRecord) -> None:
         """A request's whole record."""
+        ...
+
+    def cut_pass(self, key: AttemptKey, pass_name: str, repeat: int) -> None:
+        """What a pass that begins now has brought before was cut in the middle: kept, but no measurement."""
+        ...
+
+    def inherit_passes(self, key: AttemptKey) -> dict[str, list[dict[str, Any]]]:
+        """Take over the whole passes of the attempt before, with their requests, when that was interrupted.
+
+        Only when both measured the same as far as their recipes tell: versions, profile, suite, effective config.
+        Returns the finished passes.
+        """
+        ...
+
+    def inheritable_passes(self, key: AttemptKey) -> dict[str, list[dict[str, Any]]]:
+        """What `inherit_passes` would take over; nothing is written."""
         ...
 
     def save_pass(self, key: AttemptKey, pass_name: str, repeat: int, summary: Mapping[str, Any]) -> None:
