@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIN := .ci/constraints.txt
 
-.PHONY: demo test check lint types rooms screenshots recording bench clean
+.PHONY: demo test check lint types rooms screenshots recording bench faults clean
 
 demo: $(VENV)/.app
 	$(BIN)/ddconsole connect demo
@@ -48,6 +48,12 @@ recording: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python -m tests.benchmarks.bench_queue
+
+POINTS ?= 200
+SEED ?= 1
+
+faults: $(VENV)/.test
+	cd tests && ../$(BIN)/python -m faults.campaign --points $(POINTS) --seed $(SEED)
 
 clean:
 	rm -rf $(VENV) dist build

@@ -9,8 +9,9 @@ import sqlite3
 from typing import Any
 
 import pytest
+from fakes.command import Cli, wait_for
 
-from .conftest import THREE, Cli, wait_for
+from .conftest import THREE
 
 pytestmark = pytest.mark.xdist_group("e2e")
 

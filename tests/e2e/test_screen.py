@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from fakes.command import Cli
 from textual.events import Key
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
@@ -24,8 +25,6 @@ from ddconsole.tui.screens.confirm import Confirm
 from ddconsole.tui.screens.dashboard import Dashboard
 from ddconsole.tui.screens.queue_form import QueueForm
 from ddconsole.tui.widgets.tables import QueueTable
-
-from .conftest import Cli
 
 pytestmark = pytest.mark.xdist_group("e2e")
 
