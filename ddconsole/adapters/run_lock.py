@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import getpass
 import hashlib
 import json
 import os
+import secrets
+import socket
 from typing import TYPE_CHECKING
 
+from ddconsole.adapters.paths import private_dir
 from ddconsole.core.errors import RefusedError, StoreError
 
 if TYPE_CHECKING:
@@ -19,6 +23,34 @@ def run_lock(state: Path, host: str) -> FileRunLock:
     """The lock of one host, in the console's state folder. Profiles of the same host share it."""
     name = hashlib.sha256(host.encode()).hexdigest()[:16]
     return FileRunLock(state / "runs" / f"{name}.lock", host)
+
+
+def console_token(state: Path) -> str:
+    """The secret by which this machine's consoles hold leases on hosts: made once, the same after every restart.
+
+    Raises:
+        StoreError: it can be neither read nor made.
+    """
+    path = state / "runs" / "token"
+    try:
+        private_dir(path.parent)
+        with contextlib.suppress(FileExistsError):
+            part = path.with_name(f"token.{os.getpid()}")
+            handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(handle, "w") as file:
+                file.write(secrets.token_hex(16))
+            try:
+                os.link(part, path)  # the first one wins, whole
+            finally:
+                part.unlink()
+        return path.read_text()
+    except OSError as error:
+        raise StoreError(f"cannot use {path}: {error.strerror}", advice="make its folder writable for you") from error
+
+
+def console_name() -> str:
+    """Who holds a lease, for people: `ann@laptop`."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
 class FileRunLock:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from ddconsole import __version__
 from ddconsole.adapters.clock import SystemClock
 from ddconsole.adapters.paths import Paths
-from ddconsole.adapters.run_lock import run_lock
+from ddconsole.adapters.run_lock import console_name, console_token, run_lock
 from ddconsole.adapters.sandbox import open_sandbox
 from ddconsole.adapters.secrets import read_secrets
 from ddconsole.adapters.store import SqliteStore
 from ddconsole.core.spec import SpecContext, SpecRefusal, parse
 from ddconsole.engines.engine import make_engine, make_launcher
+from ddconsole.engines.launch.lease import HostLease
 from ddconsole.runner.bench import Bench
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def make_bench(loaded: LoadedProfile) -> Bench:
         clock=SystemClock(),
         open_store=lambda: SqliteStore(paths.database),
         lock=run_lock(paths.state, profile.host),
+        lease=HostLease(profile.launcher.state_dir, console_token(paths.state), console_name()),
         version=__version__,
         digest=loaded.digest,
     )

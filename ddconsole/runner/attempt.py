@@ -7,7 +7,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ddconsole.core.errors import DdconsoleError, Failure
+from ddconsole.core.errors import DdconsoleError, Failure, RefusedError
 from ddconsole.core.events import ExperimentFinished, FindingSeen, Ready, Warned, utc_text
 from ddconsole.core.experiment import Outcome, Workload
 from ddconsole.core.progress import Phase
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from ddconsole.runner.journal import Journal
     from ddconsole.runner.session import Session
     from ddconsole.runner.slot import EngineSlot, Occupant
+
+
+HOST_HELD = "host-held"
+"""Cause of an interruption by a console on another machine that has taken the host over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,8 @@ class Attempt:
             return Ended(*self._judged())
         except AttemptFailed as failed:
             return await self._stopped_after(failed.failure)
+        except RefusedError as error:  # the host is another console's: nothing of it is touched, not even our engine
+            return Ended(Outcome.INTERRUPTED, Failure(HOST_HELD, error.what, error.evidence, error.advice))
         except DdconsoleError as error:
             return await self._stopped_after(Failure(error.kind, error.what, error.evidence, error.advice))
         except asyncio.CancelledError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from ddconsole.core.ports import Clock, Connector, Engine, Launcher, RunLock, Sandbox, Store
+    from ddconsole.core.ports import Clock, Connector, Engine, Launcher, Lease, RunLock, Sandbox, Store
     from ddconsole.core.profile import Profile
 
 
@@ -19,6 +19,7 @@ class Bench:
     Attributes:
         name: the profile's name, under which the store keeps its queue.
         version: ddconsole's own, kept with every result.
+        lock: keeps other runners of this host away on this machine, `lease` those on other machines.
         digest: hash of the profile's file, kept with every result.
     """
 
@@ -31,5 +32,6 @@ class Bench:
     clock: Clock
     open_store: Callable[[], Store]
     lock: RunLock
+    lease: Lease
     version: str = ""
     digest: str = ""

@@ -194,7 +194,10 @@ class Console:
             return await self._drain.run()
         except DdconsoleError as error:
             await self._journal.emit(Warned(f"the queue stopped: {error.what}"))
-            raise
+            drain, self._drain = self._drain, None
+            await drain.end()
+            self._watch.follows_run = True
+            return drain.tally
 
     async def _end_run(self, drain: Drain) -> None:
         drain.stop_attempt(Outcome.INTERRUPTED)

@@ -14,8 +14,9 @@ from ddconsole.core.events import ExperimentStarted, RunFinished, RunStarted, Wa
 from ddconsole.core.experiment import Experiment, Outcome, Running
 from ddconsole.core.queue import Hold, SetPaused, next_to_run, running
 from ddconsole.core.spec import SpecContext
-from ddconsole.runner.attempt import Attempt
+from ddconsole.runner.attempt import HOST_HELD, Attempt
 from ddconsole.runner.best import bind_to_best
+from ddconsole.runner.claim import Claim
 from ddconsole.runner.estimates import Estimates
 from ddconsole.runner.phases import AttemptFailed
 from ddconsole.runner.recovery import find_engines
@@ -74,7 +75,8 @@ class Drain:
         self._database = database
         self._on_queue = on_queue
         self._waits = waits
-        self._slot = EngineSlot(bench, session, journal, database)
+        self._claim = Claim(bench, session, journal, self._host_lost)
+        self._slot = EngineSlot(bench, session, journal, database, self._claim)
         self._attempt: Attempt | None = None
         self._attempt_task: asyncio.Task[Ended] | None = None
         self._last_cause: str | None = None
@@ -82,6 +84,7 @@ class Drain:
         self.queue_changed = asyncio.Event()
         self.tally = Tally()
         self.keep_engine = False
+        self._held_by_other = False
 
     async def begin(self, *, resume: bool) -> None:
         """Take the host for this process; `resume` goes on with a paused queue.
@@ -104,8 +107,10 @@ class Drain:
 
         Raises:
             UnreachableError: the host could not be reached in the first place.
+            RefusedError: a console on another machine works on it.
         """
         await self._session.host()
+        await self._claim.take()
         try:
             await find_engines(self._database, self._journal, self._slot, self._bench.name)
         except AttemptFailed as stuck:
@@ -142,13 +147,22 @@ class Drain:
             await self._stuck(stuck)
         except TimeoutError:
             await self._journal.emit(Warned("the host does not answer: its engine was left, the next run finds it"))
+        except RefusedError as error:
+            await self._journal.emit(Warned(f"{error.what}: the engine of this run was left"))
         finally:
+            await self._claim.release()
             run_id, at, tally = self._run_id, self._bench.clock.now(), self.tally
             await self._journal.emit(
                 RunFinished(tally.reason, tally.passed, tally.failed),
                 also=lambda store: store.end_run(run_id, at),
             )
             self._bench.lock.release()
+
+    def _host_lost(self) -> None:
+        """Another console has taken the host over: what runs is not measured beside its work."""
+        self.stop_attempt(Outcome.INTERRUPTED)
+        self._held_by_other = True
+        self.queue_changed.set()
 
     async def _stuck(self, stuck: AttemptFailed) -> Tally:
         """Something of an engine could not be ended: nothing more is started, and that is said."""
@@ -160,12 +174,23 @@ class Drain:
         """The next experiment; waits for one when this run waits."""
         while True:
             self.queue_changed.clear()
+            await self._still_ours()
             queue = await self._database.do(lambda store: store.queue(self._bench.name))
             experiment = None if queue.paused else next_to_run(queue)
             if experiment is not None or not self._waits:
                 self.tally.reason = "paused" if queue.paused else "drained"
                 return experiment
             await self.queue_changed.wait()
+
+    async def _still_ours(self) -> None:
+        """Look at the lease again once it was seen in other hands.
+
+        Raises:
+            RefusedError: it still is.
+        """
+        if self._held_by_other:
+            await self._claim.take()
+            self._held_by_other = False
 
     async def _one(self, experiment: Experiment) -> None:
         name = self._bench.name
@@ -243,6 +268,9 @@ class Drain:
         if ended.outcome is Outcome.CANCELLED and not await self._emptied():
             ended = replace(ended, slot_dirty=True)
         cause = ended.failure.cause if ended.failure is not None else None
+        if cause == HOST_HELD:
+            self._held_by_other = True
+            return
         twice = cause is not None and cause == self._last_cause
         if ended.slot_dirty or twice:
             await self._pause_for(cause or "stop-incomplete", ended)

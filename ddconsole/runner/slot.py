@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ddconsole.core.config import Effective
     from ddconsole.core.ports import AttemptKey, KeptEngine, Launched, LaunchPlan, StopProof
     from ddconsole.runner.bench import Bench
+    from ddconsole.runner.claim import Claim
     from ddconsole.runner.database import Database
     from ddconsole.runner.journal import Journal
     from ddconsole.runner.session import Session
@@ -43,8 +44,9 @@ def launch_name(key: AttemptKey) -> str:
 class EngineSlot:
     """Starts, keeps, adopts and ends engines of ours; never any other process."""
 
-    def __init__(self, bench: Bench, session: Session, journal: Journal, database: Database) -> None:
+    def __init__(self, bench: Bench, session: Session, journal: Journal, database: Database, claim: Claim) -> None:
         self._bench = bench
+        self._claim = claim
         self._session = session
         self._journal = journal
         self._database = database
@@ -55,7 +57,9 @@ class EngineSlot:
 
         Raises:
             HostError, UnreachableError: it could not be started.
+            RefusedError: the host is another console's now.
         """
+        await self._claim.take()
         assert self.occupant is None
         name, as_json = launch_name(key), effective.to_json()
         await self._database.do(lambda store: store.plan_engine(key, name, as_json))
@@ -106,9 +110,11 @@ class EngineSlot:
 
         Raises:
             AttemptFailed: something remains; the next engine must not be started beside it.
+            RefusedError: the host is another console's now.
         """
         if self.occupant is None:
             return None
+        await self._claim.take()
         occupant = self.occupant
         await self._abort(occupant.launched.port)
         proof = await self._session.on_host(lambda host: self._bench.launcher.stop(host, occupant.launched))

@@ -255,6 +255,23 @@ class ScriptedPass:
         return PassResult(self.name, {"requests": 1, "failed": 0, "passed": 1, "total": 1}, (RECORD,))
 
 
+class FreeLease:
+    """A lease that another console may hold; `takes` counts how often it was asked for."""
+
+    def __init__(self) -> None:
+        self.held_by: str | None = None
+        self.takes = 0
+        self.released = False
+
+    async def take(self, host: Any) -> None:
+        self.takes += 1
+        if self.held_by:
+            raise RefusedError(f"scripted is run by {self.held_by}")
+
+    async def release(self, host: Any) -> None:
+        self.released = True
+
+
 class FreeLock:
     """A lock that another process may hold."""
 
@@ -319,4 +336,5 @@ def make_bench(folder: Path, script: Script) -> Bench:
         clock=clock,
         open_store=lambda: TimedStore(SqliteStore(folder / "ddconsole.db"), clock),  # type: ignore[arg-type,return-value]
         lock=FreeLock(),
+        lease=FreeLease(),
     )

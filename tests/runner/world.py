@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -27,8 +28,20 @@ class World:
         self.bench = make_bench(folder, script)
         self.console = Console(self.bench, lambda text, queue: Remove((text,)), patient=False)
         self.seen: list[events.Event] = []
-        self.console.feed.subscribe(self.seen.append)
+        self._news = asyncio.Event()
+        self.console.feed.subscribe(self._see)
         self.passes = passes
+
+    def _see(self, event: events.Event) -> None:
+        self.seen.append(event)
+        self._news.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait, looking again at each event, until the condition holds."""
+        async with asyncio.timeout(10):
+            while not condition():
+                self._news.clear()
+                await self._news.wait()
 
     async def add(self, *configs: Config) -> Queue:
         drafts = tuple(Draft(config) for config in configs)

@@ -11,7 +11,7 @@ from ddconsole.core.ports.engine import (
     Liveness,
     StopProof,
 )
-from ddconsole.core.ports.host import ByteStream, Clock, Completed, Connector, Forward, Host
+from ddconsole.core.ports.host import ByteStream, Clock, Completed, Connector, Forward, Host, Lease
 from ddconsole.core.ports.measure import Answer, HttpRequest, Prompt, RequestDialect, Sandbox, SandboxResult
 from ddconsole.core.ports.store import AttemptKey, KeptEngine, RunLock, Store
 
@@ -32,6 +32,7 @@ __all__ = [
     "KeptEngine",
     "LaunchPlan",
     "Launched",
+    "Lease",
     "Launcher",
     "Liveness",
     "Prompt",

@@ -108,6 +108,23 @@ class Host(Protocol):
         ...
 
 
+class Lease(Protocol):
+    """The right to start and end engines on a host, held by one console among all machines; it expires by itself."""
+
+    async def take(self, host: Host) -> None:
+        """Take it, or renew it.
+
+        Raises:
+            RefusedError: another console holds it; the text says which.
+            HostError: it cannot be written there.
+        """
+        ...
+
+    async def release(self, host: Host) -> None:
+        """Give it back, if it is still ours."""
+        ...
+
+
 class Connector(Protocol):
     """Opens a connection to the profile's host; called again after a loss."""
 
