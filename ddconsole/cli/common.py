@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ddconsole.cli.report import EXIT_INTERRUPTED, is_output_error, tell, tell_bug
+from ddconsole.cli.report import EXIT_INTERRUPTED, is_output_error, tell, tell_bug, warn
 from ddconsole.core.errors import DdconsoleError, UsageError
 
 if TYPE_CHECKING:
@@ -78,15 +78,15 @@ def _group_with_verb(word: str) -> str | None:
 
 
 def open_store() -> SqliteStore:
-    """The store of this user.
+    """The store of this user; a damaged one is kept aside and built anew, which is said on stderr.
 
     Raises:
         StoreError: it cannot be opened.
     """
     from ddconsole.adapters.paths import Paths
-    from ddconsole.adapters.store import SqliteStore
+    from ddconsole.adapters.store.rescue import open_or_rescue
 
-    return SqliteStore(Paths.from_environment().database)
+    return open_or_rescue(Paths.from_environment().database, lambda rescue: warn(rescue.words()))
 
 
 def open_and_seed(loaded: LoadedProfile) -> SqliteStore:

@@ -16,7 +16,7 @@ import click
 from ddconsole.core.errors import DdconsoleError, SpecError, StoreError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 EXIT_BUG = 70
 EXIT_UNWRITABLE = StoreError.exit_code
@@ -43,6 +43,12 @@ def tell(error: DdconsoleError, *, as_json: bool) -> int:
     if error.advice:
         click.echo(f"  → {clean(error.advice)}", err=True)
     return error.exit_code
+
+
+def warn(lines: Sequence[str]) -> None:
+    """Say on stderr what the user has to know though the command goes on."""
+    for number, line in enumerate(lines):
+        click.echo(f"{'ddconsole: ' if number == 0 else '  | '}{clean(line)}", err=True)
 
 
 def tell_usage(error: click.ClickException, *, as_json: bool) -> int:

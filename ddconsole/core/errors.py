@@ -107,6 +107,10 @@ class StoreError(DdconsoleError):
     exit_code = 74
 
 
+class DamagedStoreError(StoreError):
+    """The store's file is damaged, or is none of SQLite's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """Why an attempt ended without its numbers: a value, for it is expected.

@@ -172,7 +172,7 @@ def test_a_damaged_file_is_named_as_such(tmp_path: Path, content: bytes) -> None
     with pytest.raises(StoreError, match="damaged or is no SQLite file") as told:
         SqliteStore(path)
     assert told.value.evidence[0].startswith("SQLite: ")
-    assert "move it away" in told.value.advice
+    assert "keeps the file aside" in told.value.advice
     assert path.read_bytes() == content
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ddconsole.adapters.paths import create_private_file, private_dir
-from ddconsole.core.errors import StoreError
+from ddconsole.core.errors import DamagedStoreError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,6 +85,9 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE requests ADD COLUMN cut INTEGER NOT NULL DEFAULT 0",
     ),
 )
+
+SUSPECT = ".suspect"
+"""Ends the name of a mark beside a file in which damage was met; its text names the copy of an unfinished rescue."""
 
 NEWEST = len(MIGRATIONS)
 
@@ -219,17 +222,24 @@ def told(path: Path) -> Iterator[None]:
 def _plain_error(path: Path, error: sqlite3.Error) -> StoreError:
     """One of SQLite's errors in words, with what to do."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        return _damaged(path, error)
     what, advice = _REASONS.get(code, ("failed", "run `ddconsole` again; if it stays, move the file away and keep it"))
     return StoreError(f"the store {path} {what}", evidence=(f"SQLite: {error}",), advice=advice)
 
 
-_DAMAGED = (
-    "is damaged or is no SQLite file",
-    "move it away (keep it: `sqlite3 FILE .recover` may save what is in it) and start again; a new one is made",
-)
+def _damaged(path: Path, error: sqlite3.Error) -> DamagedStoreError:
+    """Leaves a mark beside the file, so that the next one who opens it looks at all of it."""
+    with contextlib.suppress(OSError):
+        path.with_name(path.name + SUSPECT).open("a").close()
+    return DamagedStoreError(
+        f"the store {path} is damaged or is no SQLite file",
+        evidence=(f"SQLite: {error}",),
+        advice="end every ddconsole and start one: it keeps the file aside and builds a new one from what reads",
+    )
+
+
 _REASONS = {
-    sqlite3.SQLITE_NOTADB: _DAMAGED,
-    sqlite3.SQLITE_CORRUPT: _DAMAGED,
     sqlite3.SQLITE_FULL: (
         "cannot be written: the disk is full",
         "free some space and try again; nothing that was saved before is lost",
