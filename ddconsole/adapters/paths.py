@@ -14,11 +14,12 @@ from pathlib import Path
 import platformdirs
 
 import ddconsole
-from ddconsole.core.errors import StoreError, UsageError
+from ddconsole.core.errors import RefusedError, StoreError, UsageError
 from ddconsole.core.nearest import nearest
 
 APP = "ddconsole"
 HOME_VARIABLE = "DDCONSOLE_HOME"
+READ_ONLY_VARIABLE = "DDCONSOLE_READ_ONLY"
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 PROFILE_SUFFIXES = (".yaml", ".yml")
@@ -58,6 +59,19 @@ class Paths:
     def profiles(self) -> Path:
         """Profiles of the user's own."""
         return self.config / "profiles"
+
+
+def is_read_only() -> bool:
+    """Whether this process was asked to change nothing, by `--read-only` or its variable."""
+    return os.environ.get(READ_ONLY_VARIABLE, "").lower() not in ("", "0", "no", "false")
+
+
+def refuse_change() -> RefusedError:
+    """What every change is answered in a process that shall change nothing."""
+    return RefusedError(
+        "this ddconsole is read-only: nothing was changed",
+        advice=f"start it without --read-only, and without {READ_ONLY_VARIABLE} in the environment",
+    )
 
 
 def shipped_profiles() -> Path:

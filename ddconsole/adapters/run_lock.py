@@ -12,7 +12,7 @@ import secrets
 import socket
 from typing import TYPE_CHECKING
 
-from ddconsole.adapters.paths import private_dir
+from ddconsole.adapters.paths import private_dir, refuse_change
 from ddconsole.core.errors import RefusedError, StoreError
 
 if TYPE_CHECKING:
@@ -51,6 +51,21 @@ def console_token(state: Path) -> str:
 def console_name() -> str:
     """Who holds a lease, for people: `ann@laptop`."""
     return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+class NoLock:
+    """The lock of a process that shall change nothing: it runs no host."""
+
+    def acquire(self) -> None:
+        """Refuse it.
+
+        Raises:
+            RefusedError: always.
+        """
+        raise refuse_change()
+
+    def release(self) -> None:
+        """Nothing is held."""
 
 
 class FileRunLock:

@@ -83,10 +83,11 @@ def open_store() -> SqliteStore:
     Raises:
         StoreError: it cannot be opened.
     """
-    from ddconsole.adapters.paths import Paths
+    from ddconsole.adapters.paths import Paths, is_read_only
     from ddconsole.adapters.store.rescue import open_or_rescue
 
-    return open_or_rescue(Paths.from_environment().database, lambda rescue: warn(rescue.words()))
+    path = Paths.from_environment().database
+    return open_or_rescue(path, lambda rescue: warn(rescue.words()), read_only=is_read_only())
 
 
 def open_and_seed(loaded: LoadedProfile) -> SqliteStore:
@@ -98,7 +99,7 @@ def open_and_seed(loaded: LoadedProfile) -> SqliteStore:
     """
     store = open_store()
     try:
-        if not store.is_seeded(loaded.name):
+        if not store.read_only and not store.is_seeded(loaded.name):
             store.seed(loaded.name, starting_edits(loaded, store.queue(loaded.name)))
     except BaseException:
         store.close()

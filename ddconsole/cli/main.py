@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from importlib.util import find_spec
@@ -60,11 +61,16 @@ class LazyCommands(click.Group):
 
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="ddconsole")
-def cli() -> None:
+@click.option("--read-only", is_flag=True, help="Look, and change nothing: no edit, no run, no engine ended.")
+def cli(read_only: bool) -> None:
     """A terminal console for tuning DDTree speculative decoding on a GPU host that is far away.
 
     Start with `ddconsole connect demo`: it needs no GPU and no host.
     """
+    if read_only:
+        from ddconsole.adapters.paths import READ_ONLY_VARIABLE
+
+        os.environ[READ_ONLY_VARIABLE] = "1"
 
 
 def main(words: Sequence[str] | None = None) -> NoReturn:

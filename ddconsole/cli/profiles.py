@@ -125,8 +125,10 @@ def schema() -> None:
 @cli_errors
 def new(name: str, source: str, host: str | None) -> None:
     """Write a profile NAME of your own to start from, comments and all."""
-    from ddconsole.adapters.paths import Paths, create_private_file, private_dir
+    from ddconsole.adapters.paths import Paths, create_private_file, is_read_only, private_dir, refuse_change
 
+    if is_read_only():
+        raise refuse_change()
     if not NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no name for a profile", advice="letters, digits, dots, dashes and underscores")
     path = private_dir(Paths.from_environment().profiles) / f"{name}.yaml"

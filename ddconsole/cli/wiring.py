@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ddconsole import __version__
 from ddconsole.adapters.clock import SystemClock
-from ddconsole.adapters.paths import Paths
-from ddconsole.adapters.run_lock import console_name, console_token, run_lock
+from ddconsole.adapters.paths import Paths, is_read_only
+from ddconsole.adapters.run_lock import NoLock, console_name, console_token, run_lock
 from ddconsole.adapters.sandbox import open_sandbox
 from ddconsole.adapters.secrets import read_secrets
 from ddconsole.adapters.store import SqliteStore
@@ -39,11 +39,12 @@ def make_bench(loaded: LoadedProfile) -> Bench:
         connector=make_connector(profile.host, paths),
         open_sandbox=open_sandbox,
         clock=SystemClock(),
-        open_store=lambda: SqliteStore(paths.database),
-        lock=run_lock(paths.state, profile.host),
+        open_store=lambda: SqliteStore(paths.database, read_only=is_read_only()),
+        lock=NoLock() if is_read_only() else run_lock(paths.state, profile.host),
         lease=HostLease(profile.launcher.state_dir, console_token(paths.state), console_name()),
         version=__version__,
         digest=loaded.digest,
+        read_only=is_read_only(),
     )
 
 

@@ -7,11 +7,13 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ddconsole.core.config import Algorithm
 from ddconsole.core.errors import DdconsoleError, Failure, RefusedError
 from ddconsole.core.events import ExperimentFinished, FindingSeen, Ready, Warned, utc_text
 from ddconsole.core.experiment import Outcome, Workload
 from ddconsole.core.progress import Phase
 from ddconsole.core.queue import by_id
+from ddconsole.core.recipe import launch_recipe, measuring_recipe
 from ddconsole.core.require import parse_require
 from ddconsole.core.verdict import judge, result_item
 from ddconsole.engines.launch.ports import choose_port
@@ -19,8 +21,10 @@ from ddconsole.passes.plan import build_passes
 from ddconsole.runner.boot import Boot
 from ddconsole.runner.estimates import BOOT
 from ddconsole.runner.measuring import Measuring, Summaries
+from ddconsole.runner.pace import Pace
 from ddconsole.runner.phases import AttemptFailed, PhaseLog
 from ddconsole.runner.tasks import to_the_end
+from ddconsole.runner.yardstick import Yardstick, find_yardstick
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,6 +61,7 @@ class Measured:
     engine_version: str | None = None
     boot_s: float | None = None
     summaries: Summaries = field(default_factory=dict)
+    boot: str | None = None
 
 
 class Attempt:
@@ -86,6 +91,7 @@ class Attempt:
         self._expected_boot_s = expected_boot_s
         self._phases = PhaseLog(journal, bench.clock, key)
         self._measured = Measured()
+        self._yardstick = Yardstick()
         self._started_at: datetime = bench.clock.now()
         workload = bench.profile.workload
         self._workload = Workload(workload.prompts, workload.temperature, workload.thinking)
@@ -119,7 +125,7 @@ class Attempt:
         occupant = await self._engine()
         self._measured.summaries = await self._inherited()
         measuring = Measuring(
-            self._bench, self._session, self._journal, self._phases, self._key, occupant, self._workload
+            self._bench, self._session, self._journal, self._phases, self._key, occupant, self._workload, self._pace()
         )
         while passes:
             await measuring.run(passes, self._experiment.repeats, self._measured.summaries)
@@ -135,6 +141,7 @@ class Attempt:
         self._measured.summaries = await self._inherited()
         recipe = await self._database.do(lambda store: store.recipe(self._key))
         self._measured.engine_version = recipe.get("engine_version")
+        self._measured.boot = recipe.get("boot")
         return True
 
     async def _inherited(self) -> Summaries:
@@ -150,12 +157,29 @@ class Attempt:
         """The passes of these names, refused now rather than after the weights are loaded."""
         profile = self._bench.profile
         parse_require(profile.limits.require)
-        passes = build_passes(profile, self._experiment.suite, names, await self._bench.open_sandbox())
+        trained = profile.engine.known_block_size
+        work = {
+            "effective": self._effective.to_json(),
+            "workload": self._workload.to_json(),
+            "suite": self._experiment.suite,
+            "measured_on": profile.host,
+        }
+        name = self._key.profile
+        self._yardstick = await self._database.do(lambda store: find_yardstick(store, name, work, trained))
+        sandbox = await self._bench.open_sandbox()
+        passes = build_passes(profile, self._experiment.suite, names, sandbox, self._yardstick.control)
         for measuring in passes:
             why = measuring.refusal()
             if why is not None:
                 raise AttemptFailed(not_measurable(measuring.name, why))
         return passes
+
+    def _pace(self) -> Pace:
+        """The suite's time box; only a tree of the quick suite is ended early as hopeless, for chains are controls."""
+        suite = self._experiment.suite
+        early = suite == "quick" and self._config.algorithm is Algorithm.TREE
+        box_s = self._bench.profile.passes.box_s(suite)
+        return Pace(self._bench.clock, box_s, self._yardstick.best if early else None)
 
     async def _further_passes(self, done: tuple[str, ...]) -> tuple[str, ...]:
         """Passes that were given to the experiment while it ran."""
@@ -173,6 +197,7 @@ class Attempt:
         occupant = self._slot.occupant if kept else await self._launch()
         assert occupant is not None
         occupant.follower.key = self._key
+        self._measured.boot = occupant.name
         boot = Boot(
             self._bench, self._session, self._journal, self._phases, self._key,
             occupant.launched, occupant.follower, self._expected_boot_s, kept=kept,
@@ -198,13 +223,20 @@ class Attempt:
                 raise AttemptFailed(Failure(first.code, first.text, evidence, first.advice))
         async with self._phases.phase(Phase.LAUNCH.value):
             plan = engine.plan(self._config, port)
-            recipe = {"command": plan.shown}
-            await self._database.do(lambda store: store.update_recipe(self._key, recipe))
+            await self._database.do(lambda store: store.update_recipe(self._key, launch_recipe(plan)))
             return await to_the_end(self._slot.launch(plan, self._effective, self._key))
 
     async def _tell_ready(self, identity: Identity, seconds: float, *, kept: bool) -> None:
         body = Ready(seconds, list(identity.proved), list(identity.unproved), identity.version, kept)
-        recipe = {"engine_version": identity.version, "proved": body.proved, "unproved": body.unproved}
+        recipe = {
+            "engine_version": identity.version,
+            "proved": body.proved,
+            "unproved": body.unproved,
+            "boot": self._measured.boot,
+            **measuring_recipe(self._bench.profile, self._experiment.suite, self._workload),
+        }
+        if kept and self._slot.occupant is not None:
+            recipe |= launch_recipe(self._bench.engine.plan(self._config, self._slot.occupant.launched.port))
 
         def also(store: Any) -> None:
             store.update_recipe(self._key, recipe)
@@ -268,6 +300,8 @@ class Attempt:
             measured_on=self._bench.profile.host,
             started_at=utc_text(self._started_at),
             finished_at=utc_text(at),
+            suite=self._experiment.suite,
+            boot=self._measured.boot,
         )
 
 

@@ -18,6 +18,7 @@ class Bench:
 
     Attributes:
         name: the profile's name, under which the store keeps its queue.
+        read_only: nothing is changed: no edit, no run, no record of what is seen.
         version: ddconsole's own, kept with every result.
         lock: keeps other runners of this host away on this machine, `lease` those on other machines.
         digest: hash of the profile's file, kept with every result.
@@ -35,3 +36,4 @@ class Bench:
     lease: Lease
     version: str = ""
     digest: str = ""
+    read_only: bool = False

@@ -70,7 +70,7 @@ class Console:
         self._parse = parse
         self.feed = Feed()
         self._database = Database(bench.open_store)
-        self._journal = Journal(self._database, self.feed, bench.clock, bench.name)
+        self._journal = Journal(self._database, self.feed, bench.clock, bench.name, keeps=not bench.read_only)
         self._session = Session(bench.connector, self._journal, bench.clock, patient=patient)
         self._watch = StoreWatch(bench, self._database, self.feed, self._queue_changed)
         self._drain: Drain | None = None

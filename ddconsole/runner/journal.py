@@ -23,9 +23,13 @@ LIVE_LOG_LINES = 100
 
 
 class Journal:
-    """Writes events to the store and publishes them. The only writer of this profile's events in a run."""
+    """Writes events to the store and publishes them. The only writer of this profile's events in a run.
 
-    def __init__(self, database: Database, feed: Feed, clock: Clock, profile: str) -> None:
+    One that does not `keep` them, for a console that shall change nothing, only publishes.
+    """
+
+    def __init__(self, database: Database, feed: Feed, clock: Clock, profile: str, *, keeps: bool = True) -> None:
+        self._keeps = keeps
         self._database = database
         self._feed = feed
         self._clock = clock
@@ -40,6 +44,8 @@ class Journal:
     ) -> asyncio.Future[Event]:
         """Keep an event, and whatever `also` writes, then publish it. Order is that of the calls."""
         event = Event(0, self._clock.now(), body, key.id if key else None, key.attempt if key else None)
+        if not self._keeps:
+            return self._only_published(event)
 
         def write(store: Store) -> Event:
             if also is not None:
@@ -69,7 +75,7 @@ class Journal:
         if isinstance(body, LogLines):
             self._tail.extend(body.lines)
         now = self._clock.monotonic()
-        if now - self._live_at.get(body.kind, -LIVE_EVERY_S) < LIVE_EVERY_S:
+        if not self._keeps or now - self._live_at.get(body.kind, -LIVE_EVERY_S) < LIVE_EVERY_S:
             return
         self._live_at[body.kind] = now
         kept: Body = LogLines(list(self._tail), body.offset) if isinstance(body, LogLines) else body
@@ -92,6 +98,12 @@ class Journal:
             await asyncio.wait(set(self._pending))
         if self._errors:
             raise self._errors.pop(0)
+
+    def _only_published(self, event: Event) -> asyncio.Future[Event]:
+        self._feed.publish(event)
+        published: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
+        published.set_result(event)
+        return published
 
     def _written(self, future: asyncio.Future[Event]) -> None:
         self._forget(future)

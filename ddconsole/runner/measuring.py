@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ddconsole.core.errors import Failure, UnreachableError
 from ddconsole.core.events import PassFinished, PassStarted, RequestDone, Warned
 from ddconsole.passes.base import PassContext
+from ddconsole.runner.pace import Pace
 from ddconsole.runner.phases import AttemptFailed, in_phase
 from ddconsole.runner.tasks import end_task
 
@@ -48,6 +49,7 @@ class Measuring:
         key: AttemptKey,
         occupant: Occupant,
         workload: Workload,
+        pace: Pace | None = None,
     ) -> None:
         self._bench = bench
         self._session = session
@@ -56,6 +58,7 @@ class Measuring:
         self._key = key
         self._occupant = occupant
         self._workload = workload
+        self._pace = pace or Pace(bench.clock)
         self._answered_at = 0.0
 
     async def run(self, passes: Sequence[MeasuringPass], repeats: int, summaries: Summaries) -> None:
@@ -65,6 +68,7 @@ class Measuring:
             AttemptFailed: the engine died or hung in the middle of a pass.
         """
         for repeat in range(1, repeats + 1):
+            self._pace.begin()
             for measuring in passes:
                 finished = summaries.setdefault(measuring.name, [])
                 if len(finished) >= repeat:
@@ -113,6 +117,7 @@ class Measuring:
             key, name = self._key, measuring.name
             self._journal.post(body, key, also=lambda store: store.save_request(key, name, repeat, record))
 
+        pace = self._pace.of(measuring.name)
         context = PassContext(
             base_url=base_url,
             dialect=self._bench.engine.dialect,
@@ -120,6 +125,7 @@ class Measuring:
             clock=self._bench.clock,
             on_request=on_request,
             flush=lambda: self._bench.engine.flush(base_url),
+            enough=pace,
         )
         work = asyncio.create_task(measuring.run(context), name=f"pass-{measuring.name}")
         watch = asyncio.create_task(self._watch(measuring.name), name="watch-engine")
@@ -127,7 +133,9 @@ class Measuring:
             await asyncio.wait({work, watch}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
                 await watch
-            return await work
+            result = await work
+            result.summary["ended_early"] = None if pace.stop is None else pace.stop.to_json()
+            return result
         finally:
             await end_task(work)
             await end_task(watch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from ddconsole.core.errors import DdconsoleError, Failure
+from ddconsole.core.errors import DdconsoleError, Failure, RefusedError
 from ddconsole.core.events import PhaseChanged
 
 if TYPE_CHECKING:
@@ -59,6 +59,9 @@ class PhaseLog:
         except AttemptFailed as failed:
             await self.end(phase, self._clock.monotonic() - began, "failed")
             raise AttemptFailed(in_phase(failed.failure, phase)) from None
+        except RefusedError:  # not the attempt's failure: the host is another console's
+            await self.end(phase, self._clock.monotonic() - began, "failed")
+            raise
         except DdconsoleError as error:
             await self.end(phase, self._clock.monotonic() - began, "failed")
             raise AttemptFailed(Failure(error.kind, error.what, error.evidence, error.advice, phase)) from error

@@ -11,6 +11,7 @@ import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from ddconsole.adapters.paths import refuse_change
 from ddconsole.adapters.store import attempts, events
 from ddconsole.adapters.store import queue as queues
 from ddconsole.adapters.store.schema import OpenFile, open_file, told
@@ -40,11 +41,22 @@ def _utc_now() -> datetime:
 
 
 class SqliteStore:
-    """One file, any number of processes; each thread of this one has a connection of its own."""
+    """One file, any number of processes; each thread of this one has a connection of its own.
 
-    def __init__(self, path: Path, *, busy_s: float = BUSY_S, now: Callable[[], datetime] = _utc_now) -> None:
+    A `read_only` one refuses every change; it still makes the file where it is missing.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        busy_s: float = BUSY_S,
+        now: Callable[[], datetime] = _utc_now,
+        read_only: bool = False,
+    ) -> None:
         self.path = path
         self._busy_s = busy_s
+        self.read_only = read_only
         self._now = now
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
@@ -279,7 +291,13 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction that writes: all of it is on disk afterwards, or nothing."""
+        """One transaction that writes: all of it is on disk afterwards, or nothing.
+
+        Raises:
+            RefusedError: this store is read-only.
+        """
+        if self.read_only:
+            raise refuse_change()
         yield from self._transaction("BEGIN IMMEDIATE")
 
     @contextlib.contextmanager

@@ -57,15 +57,18 @@ class Rescue:
         )
 
 
-def open_or_rescue(path: Path, tell: Callable[[Rescue], None]) -> SqliteStore:
+def open_or_rescue(path: Path, tell: Callable[[Rescue], None], *, read_only: bool = False) -> SqliteStore:
     """Open the store; a damaged one is rescued first, and `tell` hears of it.
 
     Raises:
         StoreError: it cannot be opened for another reason.
+        DamagedStoreError: it is damaged, and `read_only`.
     """
     try:
-        return _checked(path)
+        return _checked(path, read_only)
     except DamagedStoreError:
+        if read_only:
+            raise
         with _alone(path):
             rescue = _rescue(path)
     if rescue is not None:
@@ -73,9 +76,9 @@ def open_or_rescue(path: Path, tell: Callable[[Rescue], None]) -> SqliteStore:
     return SqliteStore(path)
 
 
-def _checked(path: Path) -> SqliteStore:
+def _checked(path: Path, read_only: bool = False) -> SqliteStore:
     """The store, looked at as a whole while that is cheap, or when damage was met before."""
-    store = SqliteStore(path)
+    store = SqliteStore(path, read_only=read_only)
     try:
         if _suspect(path).exists() or path.stat().st_size <= CHEAP_BYTES:
             _check(path)
