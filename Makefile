@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIN := .ci/constraints.txt
 
-.PHONY: demo test check lint types rooms screenshots recording bench faults clean
+.PHONY: demo test check lint types rooms screenshots recording bench faults soak real-sglang clean
 
 demo: $(VENV)/.app
 	$(BIN)/ddconsole connect demo
@@ -48,12 +48,22 @@ recording: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python -m tests.benchmarks.bench_queue
+	$(BIN)/python -m tests.benchmarks.bench_screen
+	$(BIN)/python -m tests.benchmarks.bench_tracker
+	$(BIN)/python -m tests.benchmarks.bench_client
 
 POINTS ?= 200
 SEED ?= 1
 
 faults: $(VENV)/.test
 	cd tests && ../$(BIN)/python -m faults.campaign --points $(POINTS) --seed $(SEED)
+
+soak: $(VENV)/.test
+	cd tests && ../$(BIN)/python -m soak.soak
+
+# Not part of CI: the real SGLang on this machine's CPU, 4 GB and six minutes once. docs/real-engines.md
+real-sglang: $(VENV)/.test
+	cd tests && ../$(BIN)/python -m real_engines.sglang_setup && ../$(BIN)/python -m real_engines.sglang_run
 
 clean:
 	rm -rf $(VENV) dist build

@@ -20,7 +20,7 @@ from ddconsole.adapters.shell.process import OneReader, Piped
 from ddconsole.core.errors import HostError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ddconsole.core.ports import Forward
 
@@ -44,21 +44,13 @@ class LocalHost(GuardedHost):
 
     async def _start(self, argv: Sequence[str], marker: str, mode: Mode) -> Piped:
         try:
-            process = await asyncio.create_subprocess_exec(
-                *guarded_argv(argv, marker, mode),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                cwd=Path.home(),
-                start_new_session=True,
-            )
+            return await spawn(guarded_argv(argv, marker, mode))
         except OSError as exc:
             raise HostError(
                 f"`{command_name(argv)}` cannot be started",
                 evidence=(str(exc),),
                 advice="Is this machine out of memory or processes? A very long argument has to go by standard input.",
             ) from exc
-        return LocalProcess(process)
 
     async def forward(self, port: int) -> Forward:
         """The port itself: it is on this machine already."""
@@ -73,6 +65,27 @@ class LocalHost(GuardedHost):
     async def close(self) -> None:
         """End our commands. What was started in a session of its own goes on."""
         await self._end_all()
+
+
+async def spawn(words: Sequence[str], *, env: Mapping[str, str] | None = None, umask: int = -1) -> LocalProcess:
+    """Start a guarded command in a session of its own, in the user's home folder. A `umask` of -1 is our own.
+
+    Its words are UTF-8 whatever the locale says, as they are on the other side of an ssh connection.
+
+    Raises:
+        OSError: this machine cannot start it.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *(word.encode("utf-8", "surrogateescape") for word in words),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=Path.home(),
+        start_new_session=True,
+        env=env,
+        umask=umask,
+    )
+    return LocalProcess(process)
 
 
 class LocalProcess:

@@ -8,11 +8,11 @@ import yaml
 
 from ddconsole.adapters import yaml_text
 from ddconsole.core.errors import ProfileError, RefusedError, UsageError
-from ddconsole.core.exchange import Entry, Sheet, SheetRefused, command_of
+from ddconsole.core.exchange import Entry, Sheet, SheetRefused, command_of, leaving_out
 from ddconsole.core.nearest import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from ddconsole.adapters.yaml_text import Document, KeyPath
     from ddconsole.core.spec import Command, SpecContext
@@ -37,27 +37,45 @@ def write(profile: str, sheet: Sheet) -> str:
     return "".join(parts)
 
 
-def read_command(raw: bytes, name: str, profile: str, context: SpecContext) -> tuple[Command | None, int]:
+def read_sheet(raw: bytes, name: str, profile: str) -> Sheet:
+    """What a document says, before it is held against a queue. `name` is how errors call the document.
+
+    Raises:
+        UsageError: it cannot be read; with name, line and column.
+    """
+    return _read(raw, name, profile)[0]
+
+
+def read_command(
+    raw: bytes, name: str, profile: str, context: SpecContext, *, without: Collection[str] = ()
+) -> tuple[Command | None, int]:
     """The command that a document comes to, and the revision of the queue that its author saw.
 
-    The command is None when the document says what stands already. `name` is how errors call the document.
+    The command is None when the document says what stands already. `name` is how errors call the document. What it
+    says of the experiments of `without` is passed over.
 
     Raises:
         UsageError: it cannot be read; with name, line and column.
         RefusedError: it is of an experiment that has started, or has ended.
     """
+    sheet, document = _read(raw, name, profile)
+    kept = [index for index, entry in enumerate(sheet.entries) if entry.id not in without]
+    try:
+        command = command_of(leaving_out(sheet, without), context)
+    except SheetRefused as refused:
+        refused.index = kept[refused.index] if refused.index >= 0 else refused.index
+        raise _told(refused, document, name) from None
+    return command, context.queue.revision if sheet.revision is None else sheet.revision
+
+
+def _read(raw: bytes, name: str, profile: str) -> tuple[Sheet, Document]:
     if not raw.strip():
         raise UsageError(f"{name} is empty, and so nothing is changed", advice="delete single entries to remove them")
     try:
         document = yaml_text.read(raw, name)
-        sheet = _sheet(document, name, profile)
+        return _sheet(document, name, profile), document
     except ProfileError as error:  # the same reader, but this is no profile
         raise UsageError(error.what, evidence=error.evidence, advice=error.advice) from None
-    try:
-        command = command_of(sheet, context)
-    except SheetRefused as refused:
-        raise _told(refused, document, name) from None
-    return command, context.queue.revision if sheet.revision is None else sheet.revision
 
 
 def _written(entry: Entry) -> str:

@@ -3,46 +3,46 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ddconsole.cli.asking import TerminalAsker, accept_new_option
 from ddconsole.cli.common import cli_errors, json_option, load_profile, open_store
 
 if TYPE_CHECKING:
     from ddconsole.adapters.profile_file import LoadedProfile
     from ddconsole.core.config import Config
-    from ddconsole.core.ports import Finding
+    from ddconsole.core.ports import Preflight
 
 BLOCKED = 1
 
-MARKS = {"block": "✘", "warn": "⚠", "note": "·"}
-"""What stands before a finding."""
+WIDTH = 100
+"""Cells of a line where there is no terminal to ask."""
 
 
 @click.command()
 @click.argument("profile")
 @click.argument("spec", nargs=-1)
+@accept_new_option()
 @json_option()
 @cli_errors
-def doctor(profile: str, spec: tuple[str, ...], as_json: bool) -> int:
+def doctor(profile: str, spec: tuple[str, ...], accept_new: bool, as_json: bool) -> int:
     """Check host, engine and config of PROFILE in seconds, without starting anything.
 
     SPEC is a config in the queue's language, such as `b=16 B=26`; without one the profile's default is checked. The
-    exit code is 1 when a launch would be refused.
+    exit code is 1 when a launch would be refused. docs/doctor.md explains every finding.
     """
-    from ddconsole.cli.report import print_json
-    from ddconsole.core.documents import head
-
     loaded = load_profile(profile)
     config = _config(loaded, spec)
-    findings = asyncio.run(_findings(loaded, config))
+    port, found = asyncio.run(_preflight(loaded, config, accept_new))
     if as_json:
-        told: dict[str, Any] = {"config": config.to_json(), "findings": [finding.to_json() for finding in findings]}
-        print_json(head(loaded.name, 0) | told)
+        _print_json(loaded, config, port, found)
     else:
-        _print(loaded, config, findings)
-    return BLOCKED if any(finding.level == "block" for finding in findings) else 0
+        _print(loaded, config, port, found)
+    return BLOCKED if found.blocking else 0
 
 
 def _config(loaded: LoadedProfile, spec: tuple[str, ...]) -> Config:
@@ -70,27 +70,46 @@ def _config(loaded: LoadedProfile, spec: tuple[str, ...]) -> Config:
     return config
 
 
-async def _findings(loaded: LoadedProfile, config: Config) -> tuple[Finding, ...]:
-    """Connect, look, and close the connection."""
+async def _preflight(loaded: LoadedProfile, config: Config, accept_new: bool) -> tuple[int, Preflight]:
+    """Connect, look, and close the connection; the port that was looked at, and what was found."""
     from ddconsole.cli.wiring import make_bench
+    from ddconsole.core.ports import Finding, notes_of
     from ddconsole.engines.launch.ports import choose_port
 
-    bench = make_bench(loaded)
+    bench = make_bench(loaded, TerminalAsker(), accept_new=accept_new)
     host = await bench.connector.connect()
     try:
         port = bench.engine.port if bench.engine.port is not None else await choose_port(host)
-        return await bench.engine.preflight(host, config, port)
+        found = await bench.engine.preflight(host, config, port)
+        found = replace(found, findings=await bench.launcher.review(host, port, found.findings))
+        notes = tuple(Finding("note", "connection", text) for text in notes_of(host))
+        return port, replace(found, findings=(*found.findings, *notes))
     finally:
         await host.close()
 
 
-def _print(loaded: LoadedProfile, config: Config, findings: tuple[Finding, ...]) -> None:
-    from ddconsole.cli.report import clean
+def _print_json(loaded: LoadedProfile, config: Config, port: int, found: Preflight) -> None:
+    from ddconsole.cli.report import print_json
+    from ddconsole.core.documents import head
+    from ddconsole.core.finding_codes import topic_of
 
-    click.echo(f"{loaded.name} on {loaded.profile.host} · {config.label()}")
-    for finding in findings:
-        click.echo(clean(f"  {MARKS[finding.level]} {finding.text}"))
-        if finding.advice:
-            click.echo(clean(f"    → {finding.advice}"))
-    if not findings:
-        click.echo("  ✔ nothing stands against it")
+    told: dict[str, Any] = {
+        "config": config.to_json(),
+        "port": port,
+        "blocked": bool(found.blocking),
+        "findings": [
+            finding.to_json() | {"advice": finding.advice, "topic": topic_of(finding.code)}
+            for finding in found.findings
+        ],
+        "checked": [one.to_json() for one in found.checked],
+        "host_facts": dict(found.facts),
+    }
+    print_json(head(loaded.name, 0) | told)
+
+
+def _print(loaded: LoadedProfile, config: Config, port: int, found: Preflight) -> None:
+    from ddconsole.cli.doctor_view import lines
+
+    title = f"{loaded.name} on {loaded.profile.host} · {config.label()}"
+    for line in lines(title, found, shutil.get_terminal_size((WIDTH, 24)).columns):
+        click.echo(line)

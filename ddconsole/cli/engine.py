@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
+from ddconsole.cli.asking import TerminalAsker
 from ddconsole.cli.common import cli_errors, json_option, load_profile, open_store
 
 if TYPE_CHECKING:
@@ -104,6 +105,47 @@ def stop(profile: str, as_json: bool) -> int:
     return REMAINS if any(one["remains"] for one in ended) else 0
 
 
+@engine.command()
+@json_option()
+@click.pass_obj
+@cli_errors
+def restore(profile: str, as_json: bool) -> None:
+    """Put a service back that engines ran in the place of, as after a crash. Refused while a console works there."""
+    from ddconsole.cli.report import clean, print_json
+    from ddconsole.core.documents import head
+
+    loaded = load_profile(profile)
+    done = asyncio.run(_restored(loaded))
+    if as_json:
+        print_json(head(loaded.name, 0) | {"restored": list(done)})
+        return
+    for line in done or (f"nothing on {loaded.profile.host} has to be put back",):
+        click.echo(clean(line))
+
+
+async def _restored(loaded: LoadedProfile) -> tuple[str, ...]:
+    """What was put back, in words; the host is taken for it, here and against consoles on other machines.
+
+    Raises:
+        RefusedError: somebody else works on the host.
+    """
+    from ddconsole.cli.wiring import make_bench
+
+    bench = make_bench(loaded)
+    bench.lock.acquire()
+    try:
+        host = await bench.connector.connect()
+        try:
+            await bench.lease.take(host)
+            done = await bench.launcher.restore(host)
+            await bench.lease.release(host)
+            return done
+        finally:
+            await host.close()
+    finally:
+        bench.lock.release()
+
+
 async def _each(loaded: LoadedProfile, work: Work[T], *, alone: bool = False) -> list[T]:
     """Do `work` for each engine on record; `alone` takes the host first, so that no console runs meanwhile.
 
@@ -118,7 +160,7 @@ async def _each(loaded: LoadedProfile, work: Work[T], *, alone: bool = False) ->
     store.close()
     if not engines:
         return []
-    bench = make_bench(loaded)
+    bench = make_bench(loaded, TerminalAsker())
     if alone:
         bench.lock.acquire()
     try:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from ddconsole.cli.asking import TerminalAsker, accept_new_option
 from ddconsole.cli.common import cli_errors, json_option, load_profile, open_and_seed
+from ddconsole.cli.consent import take_over_option
 from ddconsole.cli.report import discard
 from ddconsole.core.errors import UsageError
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from ddconsole.adapters.profile_file import LoadedProfile
     from ddconsole.core.events import Event
+    from ddconsole.runner.bench import Bench
     from ddconsole.runner.console import Console
     from ddconsole.runner.drain import Tally
 
@@ -40,23 +43,41 @@ NOT_ON_STDOUT = frozenset({"gpu", "log"})
     "--record", type=click.Path(dir_okay=False, path_type=Path), help="Write every event, GPU samples and log included."
 )
 @click.option("--keep-engine", is_flag=True, help="Leave the last engine running.")
+@accept_new_option()
+@take_over_option()
 @cli_errors
-def run(profile: str, as_json: bool, limit: int | None, resume: bool, record: Path | None, keep_engine: bool) -> int:
+def run(
+    profile: str,
+    as_json: bool,
+    limit: int | None,
+    resume: bool,
+    record: Path | None,
+    keep_engine: bool,
+    accept_new: bool,
+    take_over: bool,
+) -> int:
     """Work on the queue of PROFILE until it is empty.
 
     Progress goes to stderr. The exit code is 0 when all experiments passed, 1 when one did not, 3 when another
     ddconsole runs this host or the queue is paused, 5 when the host cannot be reached.
     """
+    from ddconsole.cli.wiring import make_bench
+
     loaded = load_profile(profile)
     open_and_seed(loaded).close()
     with _recorder(record) as recorder:
         takers = [*([Outlet(sys.stdout, "stdout", leave_out=NOT_ON_STDOUT)] if as_json else [])]
         takers += [recorder] if recorder else []
-        return asyncio.run(_run(loaded, takers, limit=limit, resume=resume, keep_engine=keep_engine))
+        asker, consent = TerminalAsker(), TerminalAsker()  # consent is asked when the connection stands already
+        bench = make_bench(loaded, asker, accept_new=accept_new, consent=consent, take_over=take_over)
+        work = _run(loaded, bench, (asker, consent), takers, limit=limit, resume=resume, keep_engine=keep_engine)
+        return asyncio.run(work)
 
 
 async def _run(
     loaded: LoadedProfile,
+    bench: Bench,
+    askers: Sequence[TerminalAsker],
     takers: Sequence[Callable[[Event], None]],
     *,
     limit: int | None,
@@ -66,11 +87,13 @@ async def _run(
     from rich.console import Console as Terminal
 
     from ddconsole.cli.run_view import RunView
-    from ddconsole.cli.wiring import make_bench, parse_edit
+    from ddconsole.cli.wiring import parse_edit
     from ddconsole.runner.console import Console
 
-    console = Console(make_bench(loaded), parse_edit(loaded), patient=False)
+    console = Console(bench, parse_edit(loaded), patient=False)
     view = RunView(Terminal(stderr=True, highlight=False))
+    for asker in askers:
+        asker.aside = view.aside
     with view:
         await console.open()
         for taker in (view.take, *takers):

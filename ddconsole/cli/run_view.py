@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from ddconsole.cli.boot_note import SILENT_S, Silence, boot_note, clock_text
 from ddconsole.core import events
+from ddconsole.core.level_words import pass_lines
 from ddconsole.core.progress import Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from rich.console import Console
 
@@ -35,14 +38,6 @@ ENDINGS = {"drained": "nothing more is queued", "paused": "the queue is paused",
 """Why a run ended, in words."""
 
 
-def clock_text(seconds: float) -> str:
-    """`0:21`, `6:12`, `1:02:03`."""
-    whole = round(seconds)
-    hours, rest = divmod(whole, 3600)
-    minutes, secs = divmod(rest, 60)
-    return f"{hours}:{minutes:02d}:{secs:02d}" if hours else f"{minutes}:{secs:02d}"
-
-
 class RunView:
     """Listens to a run's events and draws them. Use it as a context manager around the run."""
 
@@ -61,6 +56,7 @@ class RunView:
         )
         self._bars: dict[str, TaskID] = {}
         self._shown: set[str] = set()
+        self._silence = Silence()
         self._handlers: dict[type[events.Body], Callable[[Any, events.Event], None]] = {
             events.Connection: self._connection,
             events.ExperimentStarted: self._started,
@@ -82,6 +78,15 @@ class RunView:
 
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Draw nothing within: somebody else uses the terminal."""
+        self._progress.stop()
+        try:
+            yield
+        finally:
+            self._progress.start()
 
     def take(self, event: events.Event) -> None:
         """Draw one event."""
@@ -106,7 +111,7 @@ class RunView:
 
     def _finding(self, body: events.FindingSeen, _: events.Event) -> None:
         mark, style = {"block": ("✘", "red"), "warn": ("⚠", "yellow")}.get(body.level, ("·", "dim"))
-        self._line(mark, style, body.text)
+        self._line(mark, style, f"{body.text}: {body.advice}" if body.advice and body.level != "note" else body.text)
 
     def _phase(self, body: events.PhaseChanged, _: events.Event) -> None:
         name = NAMES.get(body.phase)
@@ -122,13 +127,15 @@ class RunView:
     def _boot(self, body: events.BootProgressed, _: events.Event) -> None:
         bars = {Phase.LOAD_TARGET.value: body.target, Phase.LOAD_DRAFT.value: body.draft, "graphs": body.graphs}
         bar = bars.get(body.phase)
-        note = "" if body.silent_s < 10 else f"no line for {clock_text(body.silent_s)}"
+        note = boot_note(body)
+        if not self._console.is_terminal and self._silence.is_due(body):
+            self._line("·", "dim", f"{NAMES.get(body.phase, body.phase)}: {note}")
         task = self._bar(body.phase, NAMES.get(body.phase, body.phase))
         if bar is None:
             self._progress.update(task, note=note)
             return
-        eta = bar["eta_s"]
-        note = note or ("" if eta is None else f"{clock_text(eta)} left")
+        if bar["eta_s"] is not None and body.silent_s < SILENT_S:
+            note = f"{clock_text(bar['eta_s'])} left · {note}".removesuffix(" · ")
         self._progress.update(
             task, completed=bar["done"], total=bar["total"], count=f"{bar['done']}/{bar['total'] or '?'}", note=note
         )
@@ -151,6 +158,9 @@ class RunView:
     def _pass_finished(self, body: events.PassFinished, _: events.Event) -> None:
         self._drop(body.name)
         self._line("✔", "green", f"{body.name:<16} {clock_text(body.seconds):>8}")
+        if body.name == "throughput":
+            for line in pass_lines(body.summary):
+                self._line("·", "dim", line)
 
     def _warning(self, body: events.Warned, _: events.Event) -> None:
         self._line("⚠", "yellow", body.text)

@@ -21,22 +21,34 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ddconsole.adapters.profile_file import LoadedProfile
-    from ddconsole.core.ports import Connector, Host
+    from ddconsole.core.ports import Asker, Connector, Host
+    from ddconsole.core.profile import Profile
     from ddconsole.core.queue import Edit, Queue
 
 DEMO = "demo"
 LOCAL = "local"
 
 
-def make_bench(loaded: LoadedProfile) -> Bench:
-    """Everything that a run of this profile works with. Nothing is connected or started yet."""
+def make_bench(
+    loaded: LoadedProfile,
+    asker: Asker | None = None,
+    *,
+    accept_new: bool = False,
+    consent: Asker | None = None,
+    take_over: bool = False,
+) -> Bench:
+    """Everything that a run of this profile works with. Nothing is connected or started yet.
+
+    `asker` answers what a connection has to ask; `accept_new` takes an unknown host key unseen. `consent` is asked
+    whether the host's service may be taken over, which `take_over` says already.
+    """
     profile, paths = loaded.profile, Paths.from_environment()
     return Bench(
         name=loaded.name,
         profile=profile,
         engine=make_engine(profile, read_secrets(profile.engine.secrets)),
-        launcher=make_launcher(profile),
-        connector=make_connector(profile.host, paths),
+        launcher=make_launcher(profile, consent, take_over=take_over),
+        connector=make_connector(profile, paths, asker, accept_new=accept_new),
         open_sandbox=open_sandbox,
         clock=SystemClock(),
         open_store=lambda: SqliteStore(paths.database, read_only=is_read_only()),
@@ -48,17 +60,22 @@ def make_bench(loaded: LoadedProfile) -> Bench:
     )
 
 
-def make_connector(host: str, paths: Paths) -> Connector:
-    """What reaches the profile's host: this machine, the demo host, or an ssh alias."""
+def make_connector(
+    profile: Profile, paths: Paths, asker: Asker | None = None, *, accept_new: bool = False
+) -> Connector:
+    """What reaches the profile's host: this machine, the demo host, or an ssh alias by the profile's transport."""
+    host = profile.host
     if host == LOCAL:
         from ddconsole.adapters.local import LocalConnector
 
         return LocalConnector()
     if host == DEMO:
         return DemoConnector(paths)
+    from ddconsole.adapters.openssh import OpenSshConnector
     from ddconsole.adapters.ssh import SshConnector, SshTarget
 
-    return SshConnector(SshTarget.parse(host), name=host)
+    connector = OpenSshConnector if profile.transport == "openssh" else SshConnector
+    return connector(SshTarget.parse(host), name=host, asker=asker, accept_new=accept_new)
 
 
 def parse_edit(loaded: LoadedProfile) -> Callable[[str, Queue], Edit]:

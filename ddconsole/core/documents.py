@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ddconsole.core.events import utc_text
 from ddconsole.core.experiment import Queued, Removed, Running
+from ddconsole.core.queue.history import next_step
 from ddconsole.core.queue.view import ranks, running
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ddconsole.core.errors import DdconsoleError
     from ddconsole.core.experiment import Experiment
     from ddconsole.core.ports.engine import Finding
-    from ddconsole.core.queue.values import Queue
+    from ddconsole.core.queue.values import Queue, Step
 
 SCHEMA = 1
 
@@ -43,7 +44,8 @@ def queue_document(
 ) -> dict[str, Any]:
     """The document of `queue P list --json`: everything but tombstones, the waiting ones in the order they will run.
 
-    `keeping` names those that will find their engine running.
+    `keeping` names those that will find their engine running. `undo` and `redo` say in words what they would take
+    back and do again, null when nothing.
     """
     shown = [item for item in queue.items if with_removed or not isinstance(item.state, Removed)]
     rank_of = ranks(queue)
@@ -53,6 +55,8 @@ def queue_document(
         "running": now_running.id if now_running else None,
         "ends_at": _optional_time(ends_at(queue, estimate, now)),
         "notice": queue.notice,
+        "undo": _step_text(queue.history.undo),
+        "redo": _step_text(queue.history.redo),
         "items": [
             experiment_item(
                 item,
@@ -152,6 +156,12 @@ def error_document(error: DdconsoleError) -> dict[str, Any]:
 def head(profile: str, revision: int) -> dict[str, Any]:
     """What every document begins with."""
     return {"schema": SCHEMA, "profile": profile, "revision": revision}
+
+
+def _step_text(steps: Sequence[Step]) -> str | None:
+    """The step that undo (or redo) would take, in words; None when there is none."""
+    step = next_step(steps)
+    return None if step is None else step.text
 
 
 def _optional_time(t: datetime | None) -> str | None:

@@ -7,6 +7,7 @@
     ├── RefusedError         stale, running, held by another, read-only   exit code 3
     ├── DuplicateError       the same effective work is already there     exit code 4
     ├── UnreachableError     the host cannot be reached            exit code 5
+    │   └── AnswerNeededError a person has to answer first: a passphrase, a password, a code, an unknown host key
     ├── HostError            a command on the host could not be run, or answered nonsense
     └── StoreError           the store cannot be opened or written    exit code 74
 
@@ -70,10 +71,17 @@ class SpecError(UsageError):
 
 
 class RefusedError(DdconsoleError):
-    """Understood, but not allowed now: stale revision, already running, held by another, read-only."""
+    """Understood, but not allowed now: stale revision, already running, held by another, read-only.
+
+    `code` is the stable word of the queue's `Refusal`, such as `running` or `stale`; empty where no rule refused it.
+    """
 
     kind = "refused"
     exit_code = 3
+
+    def __init__(self, what: str, *, evidence: tuple[str, ...] = (), advice: str = "", code: str = "") -> None:
+        super().__init__(what, evidence=evidence, advice=advice)
+        self.code = code
 
 
 class DuplicateError(DdconsoleError):
@@ -92,6 +100,12 @@ class UnreachableError(DdconsoleError):
 
     kind = "unreachable"
     exit_code = 5
+
+
+class AnswerNeededError(UnreachableError):
+    """The connection needs an answer that nobody gave: a host key, a passphrase, a password, a code."""
+
+    kind = "answer-needed"
 
 
 class HostError(DdconsoleError):

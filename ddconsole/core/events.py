@@ -32,7 +32,8 @@ class RunStarted(Body):
 
 @dataclass(frozen=True, slots=True)
 class Connection(Body):
-    """The line to the host. state: connecting, connected, lost, closed; unreachable when it never stood.
+    """The line to the host. state: connecting, waiting (for an answer), connected, lost, closed;
+    unreachable when it never stood.
 
     `detail` says why, `advice` what to do.
     """
@@ -58,12 +59,17 @@ class ExperimentStarted(Body):
 
 @dataclass(frozen=True, slots=True)
 class FindingSeen(Body):
-    """Preflight or the log found something. level: block, warn, note."""
+    """Preflight or the log found something. level: block, warn, note.
+
+    `evidence` holds the log lines that show it, `advice` what to do.
+    """
 
     kind: ClassVar[str] = "finding"
     level: str
     code: str
     text: str
+    advice: str = ""
+    evidence: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,19 @@ class PhaseChanged(Body):
 
 @dataclass(frozen=True, slots=True)
 class BootProgressed(Body):
-    """The bars, at most twice a second. `target`, `draft`, `graphs`: {done, total, eta_s} or None."""
+    """The bars, at most twice a second. `target`, `draft`, `graphs`: {done, total, eta_s} or None.
+
+    Attributes:
+        elapsed_s: since the launch.
+        eta_s: to ready, from this host's earlier boots and the bar.
+        silent_s: age of the log's last byte.
+        stall_s: silence after which the phase counts as hung.
+        bytes_read: by the engine's processes since they began; None where the host does not tell.
+        read_per_s: the same, lately.
+        gpu_mib: memory in use on all cards; `gpu_grown_mib` is how much of it came since the launch.
+        phase_s: how long this phase has lasted; `phase_estimate_s` is what it took in earlier boots here.
+        waits_for: ranks that hold the phase back.
+    """
 
     kind: ClassVar[str] = "boot_progress"
     phase: str
@@ -89,6 +107,13 @@ class BootProgressed(Body):
     eta_s: float | None = None
     silent_s: float = 0.0
     bytes_read: int | None = None
+    stall_s: float | None = None
+    read_per_s: float | None = None
+    gpu_mib: int | None = None
+    gpu_grown_mib: int | None = None
+    phase_s: float = 0.0
+    phase_estimate_s: float | None = None
+    waits_for: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from ddconsole.core.spec.print import print_spec
 from ddconsole.core.spec.types import Command, Planned, SpecRefusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from ddconsole.core.spec.context import SpecContext
 
@@ -108,6 +108,27 @@ def command_of(sheet: Sheet, context: SpecContext) -> Command | None:
         return None
     preview = tuple(Planned(draft) for draft in reading.new)
     return Command("import", Batch(edits), "import", preview, notes=tuple(reading.notes))
+
+
+def overtaken(sheet: Sheet, queue: Queue) -> dict[str, str]:
+    """Why an experiment of the sheet cannot be taken any more, by id: it started, it ended, somebody changed it."""
+    named = dict.fromkeys((*sheet.of, *(entry.id for entry in sheet.entries if entry.id is not None)))
+    seen = queue.revision if sheet.revision is None else sheet.revision
+    found: dict[str, str] = {}
+    for item in queue.items:
+        if item.id not in named:
+            continue
+        if not is_waiting(item):
+            found[item.id] = not_editable(item).reason
+        elif item.revision > seen:
+            found[item.id] = f"{item.id} was changed by somebody else since revision {seen}"
+    return found
+
+
+def leaving_out(sheet: Sheet, ids: Collection[str]) -> Sheet:
+    """The sheet without anything that it says of these experiments."""
+    entries = tuple(entry for entry in sheet.entries if entry.id not in ids)
+    return replace(sheet, entries=entries, of=tuple(id_ for id_ in sheet.of if id_ not in ids))
 
 
 def _entry(item: Experiment, context: SpecContext) -> Entry:

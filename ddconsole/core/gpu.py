@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ddconsole.core.gpu_problem import GpuProblem, problem_of, shown
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -26,6 +28,8 @@ QUERY_FIELDS: Final = (
     "clocks.current.sm",
     "pcie.link.gen.current",
     "pcie.link.width.current",
+    "pci.bus_id",
+    "mig.mode.current",
 )
 """What is asked of `nvidia-smi --query-gpu`, in this order."""
 
@@ -36,17 +40,20 @@ CARD_LIMIT: Final = 1024
 """Cards of one host that are believed."""
 
 
-def query_command(interval_ms: int = 1000, fields: Sequence[str] = QUERY_FIELDS) -> tuple[str, ...]:
-    """The argv of one long-running query, a row for each card every `interval_ms`."""
+def query_command(
+    interval_ms: int = 1000, fields: Sequence[str] = QUERY_FIELDS, only: Sequence[int] = ()
+) -> tuple[str, ...]:
+    """The argv of one long-running query, a row for each card every `interval_ms`; `only` leaves out all others."""
     query = f"--query-gpu={','.join(fields)}"
-    return ("env", "LC_ALL=C", "nvidia-smi", query, "--format=csv,noheader,nounits", "-lms", str(interval_ms))
+    chosen = ("-i", ",".join(map(str, only))) if only else ()
+    return ("env", "LC_ALL=C", "nvidia-smi", *chosen, query, "--format=csv,noheader,nounits", "-lms", str(interval_ms))
 
 
 @dataclass(frozen=True, slots=True)
 class GpuSample:
     """One card at one moment. None is "not reported": shown as a dash, left out of averages.
 
-    `lost` says why a card that was there answers no more.
+    `lost` says why a card that was there answers no more. With `mig` the card is split: its utilization is not told.
     """
 
     index: int
@@ -62,6 +69,8 @@ class GpuSample:
     pcie_gen: int | None = None
     pcie_width: int | None = None
     lost: str | None = None
+    bus_id: str | None = None
+    mig: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The items of a `gpu` event's `gpus`."""
@@ -71,18 +80,6 @@ class GpuSample:
     def from_json(cls, data: dict[str, Any]) -> GpuSample:
         """The inverse of `to_json`."""
         return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name in data})
-
-
-@dataclass(frozen=True, slots=True)
-class GpuProblem:
-    """Why there are no rows, or why one was refused. `code` is a stable word, `text` is nvidia-smi's own."""
-
-    code: str
-    text: str
-    advice: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.text}: {self.advice}" if self.advice else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,31 +120,19 @@ COLUMNS: Final = {
 }
 """Numeric fields by the name in the query."""
 
-STEADY: Final = ("uuid", "name", "memory_total_mib", "power_limit_w")
+WORDS: Final = {"uuid": "uuid", "name": "name", "pci.bus_id": "bus_id"}
+"""Fields of words by the name in the query."""
+
+STEADY: Final = ("uuid", "name", "memory_total_mib", "power_limit_w", "bus_id")
 """What does not change while a card is there: a value once read is not overwritten by an unreadable one."""
 
 _NUMBER = re.compile(r"([+-]?[0-9]{1,18}(?:\.[0-9]{1,18})?)(?: ?(?:%|W|MiB|MHz|C))?")
-_LOST = re.compile(r"Unable to determine the device handle for GPU ?(\d{1,4}): [0-9A-Fa-f]{4,8}:")
-
-PROBLEMS: Final = (
-    ("driver-mismatch", r"Driver/library version mismatch", "reload the driver or reboot the host"),
-    ("driver-down", r"couldn't communicate with the NVIDIA driver", "is the driver loaded? see dmesg on the host"),
-    ("no-gpu", r"No devices were found|No supported GPUs were found", "no card is visible to this login"),
-    ("device-lost", r"Unable to determine the device handle", "a card is lost: see dmesg for Xid errors"),
-    ("nvml", r"Failed to initialize NVML", "the container may have lost its devices; it can come back"),
-    ("bad-field", r"is not a valid field to query", "this driver does not know one of the queried fields"),
-    ("no-nvidia-smi", r"nvidia-smi.*not found|No such file or directory", "no nvidia-smi on this host's PATH"),
-)
-"""Error text in place of rows: code, pattern, advice."""
-
-
-def problem_of(text: str) -> GpuProblem:
-    """Name a line that is not a row."""
-    shown = "".join(c for c in text if c.isprintable()).strip()[:200]
-    for code, pattern, advice in PROBLEMS:
-        if re.search(pattern, text):
-            return GpuProblem(code, shown, advice)
-    return GpuProblem("unreadable", shown or "unreadable output", "this is no row of nvidia-smi")
+_BUS = r"([0-9A-Fa-f]{4,8}):([0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])"
+_HANDLE = r"Unable to determine the device handle for GPU ?"
+_LOST = re.compile(_HANDLE + r"(\d{1,4}): " + _BUS, re.ASCII)
+_LOST_BUS = re.compile(_HANDLE + _BUS)
+GPU_IS_LOST: Final = "[GPU is lost]"
+"""What stands in the cells of a card that has fallen off the bus."""
 
 
 def parse_number(cell: str, low: float, high: float) -> float | None:
@@ -165,21 +150,23 @@ def parse_row(cells: Sequence[str], fields: Sequence[str] = QUERY_FIELDS) -> Gpu
     for name, cell in zip(fields, cells, strict=True):
         if name == "index":
             values["index"] = int(cell) if re.fullmatch(r"[0-9]{1,4}", cell) else None
-        elif name in ("uuid", "name"):
-            values[name] = _text(cell)
+        elif name in WORDS:
+            values[WORDS[name]] = _text(cell)
+        elif name == "mig.mode.current":
+            values["mig"] = {"Enabled": True, "Disabled": False}.get(cell)
         elif name in COLUMNS:
             column = COLUMNS[name]
             number = parse_number(cell, column.low, column.high)
             values[column.attribute] = round(number) if number is not None and column.whole else number
     if values.get("index") is None or values["index"] >= CARD_LIMIT:
         return None
-    return GpuSample(**values)
+    return GpuSample(**values, lost="GPU is lost" if GPU_IS_LOST in cells else None)
 
 
 def _text(cell: str) -> str | None:
     """A cell of words; bracketed ones say that there is none."""
-    shown = "".join(c for c in cell if c.isprintable())[:120]
-    return None if not shown or shown.startswith("[") or shown == "N/A" else shown
+    words = shown(cell, 120)
+    return None if not words or words.startswith("[") or words == "N/A" else words
 
 
 @dataclass(slots=True)
@@ -187,17 +174,19 @@ class GpuParser:
     """Turns the query loop's bytes into ticks.
 
     A tick is complete when as many cards have answered as in the tick before, or when one answers again; so the first
-    tick waits for the second unless `expected` cards are known.
+    tick waits for the second unless `expected` cards are known. `lost` are cards that are not asked any more; they
+    stand in every tick. `known` is the latest of each card ever seen, carried from one run to the next.
     """
 
     fields: Sequence[str] = QUERY_FIELDS
     expected: int | None = None
+    lost: Sequence[GpuSample] = ()
+    known: dict[int, GpuSample] = field(default_factory=dict)
     _tail: bytes = b""
     _overlong: bool = False
     _cards: dict[int, GpuSample] = field(default_factory=dict)
     _problem: GpuProblem | None = None
     _told: bool = False
-    _known: dict[int, GpuSample] = field(default_factory=dict)
 
     def feed(self, data: bytes) -> list[GpuTick]:
         """Take bytes cut anywhere; returns the ticks that they complete, oldest first. Never raises."""
@@ -223,15 +212,25 @@ class GpuParser:
         if not line:
             return
         cells = [cell.strip() for cell in line.split(",")]
-        lost = _LOST.match(line)
-        if lost is not None and int(lost[1]) < CARD_LIMIT:
-            self._card(GpuSample(int(lost[1]), lost=line[:200]), ticks)
+        lost = self._lost_index(line)
+        if lost is not None:
+            self._card(GpuSample(lost, lost=shown(line)), ticks)
         elif cells[0] == "index":
             return  # a header that was not asked for
         elif len(cells) == len(self.fields) and (sample := parse_row(cells, self.fields)) is not None:
             self._card(sample, ticks)
         else:
             self._trouble(line, len(cells), ticks)
+
+    def _lost_index(self, line: str) -> int | None:
+        """The card that a line says is lost: by its number, or by the bus id that it had while it answered."""
+        if numbered := _LOST.match(line):
+            return int(numbered[1]) if int(numbered[1]) < CARD_LIMIT else None
+        by_bus = _LOST_BUS.match(line)
+        if by_bus is None:
+            return None
+        wanted = _bus_key(by_bus[0])
+        return next((card.index for card in self.known.values() if wanted == _bus_key(card.bus_id or "")), None)
 
     def _card(self, sample: GpuSample, ticks: list[GpuTick]) -> None:
         if sample.index in self._cards:
@@ -255,12 +254,19 @@ class GpuParser:
 
     def _completed(self, sample: GpuSample) -> GpuSample:
         """`sample` with what is already known of the same card where it can't change."""
-        before = self._known.get(sample.index)
+        before = self.known.get(sample.index)
         if before is not None and sample.uuid in (None, before.uuid):
             known = {name: getattr(before, name) for name in STEADY if getattr(sample, name) is None}
             sample = replace(sample, **known)
-        self._known[sample.index] = sample
+        self.known[sample.index] = sample
         return sample
 
     def _tick(self) -> GpuTick:
-        return GpuTick(tuple(self._cards[index] for index in sorted(self._cards)), self._problem)
+        cards = {card.index: card for card in self.lost} | self._cards
+        return GpuTick(tuple(cards[index] for index in sorted(cards)), self._problem)
+
+
+def _bus_key(text: str) -> tuple[int, str] | None:
+    """A bus id as numbers: drivers write its domain with four or with eight digits."""
+    match = re.search(_BUS, text)
+    return (int(match[1], 16), match[2].lower()) if match else None

@@ -22,16 +22,21 @@ class RequestRecord:
 
     Attributes:
         prompt_id: pairs the request between configs.
-        concurrency: requests in flight at its level.
+        concurrency: requests in flight at its level; 0 in an open loop, which holds no number of them.
         chunks: (seconds after t0, tokens) for each chunk that brought content; 0 tokens where the engine did not
             say how many a chunk held.
         end_s: end of the response.
         completion_tokens: C, as the engine counted; None when it did not.
         verify_steps: V; None without speculative counts.
         accepted_drafts: drafts that the target accepted, the bonus token not counted.
+        proposed_drafts: drafts that were offered to it; what that counts of a tree differs between forks.
         histogram: element k counts the verify steps that accepted k drafts.
         first_answer_s: seconds after t0 of the first token that is not reasoning; None when none came.
-        started_s: t0, in seconds after the start of its pass.
+        tool_calls: text of its tool calls.
+        started_s: t0, in seconds after the start of its level.
+        rate: requests a second that its open loop offered; None in a closed loop.
+        held_s: how long it waited for a free place after its due time, because the open loop's cap was reached.
+        server_ttft_s, server_e2e_s: the engine's own times of it, without the tunnel; None when it did not say.
         error: why it does not count, or None. A request without usable counts is a failed request.
     """
 
@@ -44,13 +49,19 @@ class RequestRecord:
     completion_tokens: int | None = None
     verify_steps: int | None = None
     accepted_drafts: int | None = None
+    proposed_drafts: int | None = None
     histogram: tuple[int, ...] | None = None
     finish_reason: str | None = None
     first_answer_s: float | None = None
     text: str = ""
     reasoning: str = ""
+    tool_calls: str = ""
     error: str | None = None
     started_s: float = 0.0
+    rate: float | None = None
+    held_s: float = 0.0
+    server_ttft_s: float | None = None
+    server_e2e_s: float | None = None
 
     @property
     def ok(self) -> bool:
@@ -61,7 +72,7 @@ class RequestRecord:
         """For the store (with text) and for events (without)."""
         data = {name: getattr(self, name) for name in self.__dataclass_fields__}
         if not with_text:
-            del data["text"], data["reasoning"], data["chunks"]
+            del data["text"], data["reasoning"], data["tool_calls"], data["chunks"]
         return data
 
     @classmethod
@@ -109,17 +120,32 @@ def tpot(record: RequestRecord) -> float | None:
 def itl(record: RequestRecord) -> tuple[float, ...]:
     """Inter-token latencies, seconds: each chunk's gap ÷ its tokens, repeated once a token (SGLang's native ITL).
 
-    Empty where the engine did not say how many tokens a chunk held: a gap between chunks is not a gap between tokens.
+    Empty where it is not known how many tokens a chunk held: a gap between chunks is not a gap between tokens.
     """
-    if sum(tokens for _, tokens in record.chunks) != record.completion_tokens:
+    chunks = counted_chunks(record)
+    if chunks is None:
         return ()
     gaps: list[float] = []
-    since = record.chunks[0][0] if record.chunks else 0.0
-    for at, tokens in record.chunks[1:]:
+    since = chunks[0][0] if chunks else 0.0
+    for at, tokens in chunks[1:]:
         if tokens:
             gaps += [(at - since) / tokens] * tokens
             since = at
     return tuple(gaps)
+
+
+def counted_chunks(record: RequestRecord) -> tuple[tuple[float, int], ...] | None:
+    """The chunks with the tokens of each; None where those are not known.
+
+    They are known where the engine said so in every chunk, and where there are as many chunks as tokens: each brought
+    text, so each holds at least one token, so each holds exactly one.
+    """
+    if sum(tokens for _, tokens in record.chunks) == record.completion_tokens:
+        return record.chunks
+    untold = not any(tokens for _, tokens in record.chunks)
+    if untold and record.chunks and len(record.chunks) == record.completion_tokens:
+        return tuple((at, 1) for at, _ in record.chunks)
+    return None
 
 
 def chunk_gaps(record: RequestRecord) -> tuple[float, ...]:

@@ -5,13 +5,13 @@ Symbols as in `core/metrics.py`. Read in the sources of AIPerf 0.13, GuideLLM 0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ddconsole.core.metrics import tau, ttft
 from ddconsole.core.stats import ratio
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ddconsole.core.metrics import RequestRecord
 
@@ -58,3 +58,65 @@ def completion_weighted_tau(records: Sequence[RequestRecord]) -> float | None:
     """Σ(C · C/V)/ΣC: long answers weigh more than they have steps."""
     pairs = [(record.completion_tokens or 0, value) for record in records if (value := tau(record)) is not None]
     return ratio(sum(tokens * value for tokens, value in pairs), sum(tokens for tokens, _ in pairs))
+
+
+# --- one concurrency level under other tools' field names, where it is the same quantity
+
+
+def aiperf_level(level: Mapping[str, Any]) -> dict[str, Any]:
+    """A level's JSON as entries of AIPerf's `profile_export_aiperf.json` (0.13 and 0.14): `{unit, avg, p50, …}`.
+
+    Their inter_token_latency is our TPOT. Not offered, since they are other quantities: request_latency (theirs ends
+    at the last token, our E2E at the end of the response), goodput (theirs fails a one-token answer), and
+    output_token_throughput_per_user, which is a distribution of 1/ITL.
+    """
+    found: dict[str, Any] = {
+        "request_count": _single("requests", level["requests"] - level["failed"]),
+        "error_request_count": _single("requests", level["failed"]),
+        "benchmark_duration": _single("sec", level["wall_s"]),
+        "request_throughput": _single("requests/sec", level["requests_per_s"]),
+        "output_token_throughput": _single("tokens/sec", level["output_tok_s"]),
+        "time_to_first_token": _spread(level.get("ttft_ms")),
+        "time_to_first_output_token": _spread(level.get("ttfo_ms")),
+        "inter_token_latency": _spread(level.get("tpot_ms")),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def sglang_level(level: Mapping[str, Any]) -> dict[str, Any]:
+    """A level's JSON under the names of SGLang's `bench_serving` output.
+
+    Not offered, since they are other quantities: `*_tpot_ms` (theirs runs to the end mark), `accept_length` (the
+    server's since its boot), `concurrency` (theirs is Σ latency / duration; the asked one is `max_concurrency`).
+    Their duration also holds one `/server_info` call.
+    """
+    found: dict[str, Any] = {
+        "completed": level["requests"] - level["failed"],
+        "duration": level["wall_s"],
+        "max_concurrency": level["concurrency"],
+        "total_input_tokens": level["prompt_tokens"],
+        "total_output_tokens": level["completion_tokens"],
+        "request_throughput": level["requests_per_s"],
+        "output_throughput": level["output_tok_s"],
+    }
+    for theirs, ours in (("ttft", "ttft_ms"), ("itl", "itl_ms"), ("e2e_latency", "e2e_ms")):
+        spread = level.get(ours) or {}
+        for word, key in (("mean", "mean"), ("median", "p50"), ("p90", "p90"), ("p95", "p95"), ("p99", "p99")):
+            found[f"{word}_{theirs}_ms"] = spread.get(key)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+NAMINGS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {"aiperf": aiperf_level, "sglang": sglang_level}
+"""Whose names a level can be given out under."""
+
+
+def _single(unit: str, value: float | None) -> dict[str, Any] | None:
+    return None if value is None else {"unit": unit, "avg": value}
+
+
+def _spread(spread: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """AIPerf's statistics block of one of our spreads, in milliseconds."""
+    if not spread:
+        return None
+    figures = {name: spread[name] for name in ("p50", "p90", "p95", "p99")}
+    return {"unit": "ms", "avg": spread["mean"], **figures, "count": spread["n"]}

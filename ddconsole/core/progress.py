@@ -53,6 +53,8 @@ class BootProgress:
         target, draft: the weights' bars; None until the first shard line.
         graphs: graph captures done and in all, or None.
         fired_up: the engine has said that it is ready (its word alone; not a proof).
+        waits_for: the ranks that hold the phase back, when others are ahead of them.
+        loads: seconds that each rank took to load a model, by its own line: `{"target": {"TP0": 398.8}}`.
     """
 
     phase: Phase = Phase.INIT
@@ -61,10 +63,29 @@ class BootProgress:
     draft: ShardBar | None = None
     graphs: ShardBar | None = None
     fired_up: bool = False
+    waits_for: tuple[str, ...] = ()
+    loads: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def with_phase(self, phase: Phase) -> BootProgress:
         """The same progress in another phase."""
         return replace(self, phase=phase)
+
+
+@dataclass(frozen=True, slots=True)
+class LogWarning:
+    """What the log says that stops nothing and yet spoils the numbers.
+
+    Attributes:
+        code: a stable word: `block-size-mismatch`, `drafter-quantized`, `eager-decode` …
+        what: what it means, in a sentence.
+        evidence: the line that shows it.
+        advice: what to do.
+    """
+
+    code: str
+    what: str
+    evidence: str
+    advice: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +95,9 @@ class BootFacts:
     Attributes:
         verify_width: `num_tokens_per_req` of the target's verify graph, N = B + 1 for a tree.
         trained_block_size: from the mismatch warning, when the drafter was trained at another block size.
+        dialect: which of the known versions the log reads like, such as `0.5.11 to 0.5.12`.
         bind_failed: the line that says the port was taken, or None.
+        warnings: each once, though eight ranks print it.
     """
 
     block_size: int | None = None
@@ -83,5 +106,6 @@ class BootFacts:
     verify_width: int | None = None
     trained_block_size: int | None = None
     version: str | None = None
+    dialect: str | None = None
     bind_failed: str | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[LogWarning, ...] = ()

@@ -6,13 +6,12 @@ quality pass itself is not in the suite.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from ddconsole.core import metrics
-from ddconsole.core.stats import percentile
+from ddconsole.core.stats import fisher_more, percentile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,6 +40,10 @@ GARBAGE_SHARE = 0.05
 VARIETY_WORDS = 100
 LOW_VARIETY = 0.06
 """In a hundred words or more, fewer distinct ones than this share is no language."""
+
+
+CHANCE = 0.05
+"""A difference that chance alone brings more often than this is not held against a config."""
 
 
 class Level(StrEnum):
@@ -176,38 +179,59 @@ def _buffered(counted: Sequence[RequestRecord]) -> list[QualityFinding]:
     return [QualityFinding(Level.WARN, "buffered", text)]
 
 
-def divergence(texts: Mapping[str, str], references: Mapping[str, str]) -> float | None:
-    """Share of the prompts that both have whose texts differ; None when they share none."""
-    shared = texts.keys() & references.keys()
-    if not shared:
-        return None
-    return sum(texts[prompt] != references[prompt] for prompt in shared) / len(shared)
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What the chain that a config is compared with answered to the same prompts.
 
-
-def self_divergence(records: Sequence[RequestRecord]) -> float | None:
-    """Share of the repeated prompts that did not get the same text each time: the floor below which nothing differs.
-
-    At temperature 0 that is not zero: near-ties flip with batch and verify width. None without repeated prompts.
+    Attributes:
+        id: its result.
+        texts: its first answer by prompt.
+        differing, repeated: of the prompts that it was asked more than once, how many did not get one text each time.
     """
-    asked = Counter(record.prompt_id for record in records if record.ok)
-    repeated = {prompt for prompt, count in asked.items() if count > 1}
-    if not repeated:
-        return None
-    texts = {
-        prompt: {record.text for record in records if record.ok and record.prompt_id == prompt} for prompt in repeated
-    }
-    return sum(len(kinds) > 1 for kinds in texts.values()) / len(repeated)
+
+    id: str
+    texts: Mapping[str, str]
+    differing: int = 0
+    repeated: int = 0
+
+    @classmethod
+    def of(cls, id_: str, records: Sequence[RequestRecord]) -> Control:
+        """From the records of its quality pass."""
+        return cls(id_, first_texts(records), *self_divergence(records))
 
 
-def compare_texts(
-    records: Sequence[RequestRecord], references: Mapping[str, str], floor: float | None
-) -> tuple[QualityFinding, ...]:
-    """A warning when answers leave the reference's more often than the reference leaves itself (`floor`)."""
-    texts = {record.prompt_id: record.text for record in reversed(records) if record.ok}
-    share = divergence(texts, references)
-    if share is None or share <= (floor or 0.0):
+def first_texts(records: Sequence[RequestRecord]) -> dict[str, str]:
+    """The first answer that counts, by prompt."""
+    return {record.prompt_id: record.text for record in reversed(records) if record.ok}
+
+
+def self_divergence(records: Sequence[RequestRecord]) -> tuple[int, int]:
+    """(differing, repeated): of the prompts that were asked more than once, how many got more than one text.
+
+    At temperature 0 that is not always none: near-ties flip with batch and verify width. It is the floor below which
+    a difference between two configs says nothing.
+    """
+    texts: dict[str, list[str]] = {}
+    for record in records:
+        if record.ok:
+            texts.setdefault(record.prompt_id, []).append(record.text)
+    repeated = [answers for answers in texts.values() if len(answers) > 1]
+    return sum(len(set(answers)) > 1 for answers in repeated), len(repeated)
+
+
+def compare_texts(records: Sequence[RequestRecord], control: Control) -> tuple[QualityFinding, ...]:
+    """What it means that answers leave the control's: a warning when they do so more often than the control leaves
+    itself, by Fisher's exact test at 5 %; a note when that may be chance, or the control's floor is not measured."""
+    texts = first_texts(records)
+    shared = texts.keys() & control.texts.keys()
+    differing = tuple(sorted(prompt for prompt in shared if texts[prompt] != control.texts[prompt]))
+    if not differing:
         return ()
-    differing = tuple(sorted(key for key in texts.keys() & references.keys() if texts[key] != references[key]))
-    known = "its floor is not measured" if floor is None else f"its floor is {floor:.0%}"
-    text = f"{len(differing)} of {len(texts.keys() & references.keys())} answers differ from the reference's; {known}"
-    return (QualityFinding(Level.NOTE if floor is None else Level.WARN, "diverged", text, differing),)
+    text = f"{len(differing)} of {len(shared)} answers differ from those of {control.id}"
+    if not control.repeated:
+        return (QualityFinding(Level.NOTE, "diverged", f"{text}; its own floor is not measured", differing),)
+    chance = fisher_more(len(differing), len(shared), control.differing, control.repeated)
+    floor = f"it differs from itself in {control.differing} of {control.repeated}"
+    level = Level.WARN if chance < CHANCE else Level.NOTE
+    said = "more than chance" if level is Level.WARN else "which may be chance"
+    return (QualityFinding(level, "diverged", f"{text}, {floor}: {said} (p {chance:.2f})", differing),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ddconsole.core.boots import added
 from ddconsole.core.config import Algorithm
 from ddconsole.core.levels import Sums
 from ddconsole.core.quality import MIN_TAU, inspect_drafter
@@ -39,6 +40,12 @@ def coding_score(summaries: Summaries) -> dict[str, int | None] | None:
     return {"passed": worst.get("passed"), "total": worst.get("total")}
 
 
+def pass_at_1(summaries: Summaries) -> float | None:
+    """Mean of the repeats' pass@1, each the mean over its tasks of c/n; None where nothing was scored."""
+    shares = [one["pass_at_1"] for one in summaries.get("coding") or () if one.get("pass_at_1") is not None]
+    return sum(shares) / len(shares) if shares else None
+
+
 def levels(summaries: Summaries) -> Iterator[Mapping[str, Any]]:
     """Every concurrency level of every pass and repeat."""
     for repeats in summaries.values():
@@ -64,12 +71,11 @@ def _levels_at_one(summaries: Summaries) -> list[Mapping[str, Any]]:
 
 
 def by_prompt(summaries: Summaries) -> dict[str, list[float]]:
-    """[ΣC, ΣE2E in seconds] by prompt, over the requests that `speed_sums` adds up."""
+    """The totals of each prompt (`boots.PROMPT_SUMS`), over the requests that `speed_sums` adds up."""
     total: dict[str, list[float]] = {}
     for one in _speaking(summaries):
-        for prompt, (tokens, seconds) in one.get("by_prompt", {}).items():
-            before = total.get(prompt, [0, 0.0])
-            total[prompt] = [before[0] + tokens, before[1] + seconds]
+        for prompt, sums in one.get("by_prompt", {}).items():
+            total[prompt] = list(added([total[prompt], sums])) if prompt in total else list(sums)
     return total
 
 

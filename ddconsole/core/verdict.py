@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ddconsole.core.errors import Failure
 from ddconsole.core.experiment import Outcome
+from ddconsole.core.level_words import rate_words
 from ddconsole.core.quality import Level
 from ddconsole.core.require import parse_require
 from ddconsole.core.tally import (
@@ -19,6 +20,7 @@ from ddconsole.core.tally import (
     findings,
     levels,
     median,
+    pass_at_1,
     speed_sums,
     text_digest,
 )
@@ -69,11 +71,16 @@ def result_item(
     measured_on: str | None,
     started_at: str,
     finished_at: str,
+    suite: str = "quick",
+    boot: str | None = None,
 ) -> dict[str, Any]:
     """The item of `results list --json`. Figures are None where nothing measured them.
 
     `vs_reference` is left None; `core/compare.py` fills it in where other results are at hand. `by_prompt` holds
-    [ΣC, ΣE2E in seconds] of each prompt at concurrency 1, which is what pairs this result with another.
+    the totals of each prompt at concurrency 1 (`boots.PROMPT_SUMS`), which is what pairs this result with another.
+
+    Args:
+        boot: names the start of an engine that this was measured on; results that share it are one boot.
     """
     sums = speed_sums(summaries)
     return {
@@ -87,6 +94,7 @@ def result_item(
         "engine_version": engine_version,
         "boot_s": boot_s,
         "coding": coding_score(summaries),
+        "pass_at_1": pass_at_1(summaries),
         "tok_s_e2e": _rounded(sums.e2e_rate),
         "tok_s_decode": _rounded(sums.decode_rate),
         "tau": _rounded(sums.tau),
@@ -104,6 +112,8 @@ def result_item(
         "measured_on": measured_on,
         "started_at": started_at,
         "finished_at": finished_at,
+        "suite": suite,
+        "boot": boot,
         "by_prompt": by_prompt(summaries),
     }
 
@@ -121,6 +131,7 @@ def verdict_line(config: Config, summaries: Summaries, outcome: Outcome, failure
     parts += [*_coding_words(summaries), *_speed_words(summaries), *_level_words(summaries)]
     if failure is None or failure.cause != "requests-failed":
         parts += _failed_words(summaries)
+    parts += list(_early_words(summaries))
     parts += [f"⚠ {text}" for text in _warnings(config, summaries)]
     return " · ".join(parts)
 
@@ -201,8 +212,12 @@ def _coding_words(summaries: Summaries) -> Iterator[str]:
         if score is not None:
             yield f"not graded: {rounds[0].get('why')}"
         return
-    apart = {name: max(one.get(name) or 0 for one in rounds) for name in ("truncated", "not_scored")}
+    apart = {name: max(one.get(name) or 0 for one in rounds) for name in ("truncated", "not_scored", "not_asked")}
     notes = [f"{count} {name.replace('_', ' ')}" for name, count in apart.items() if count]
+    samples = max(one.get("samples") or 1 for one in rounds)
+    share = pass_at_1(summaries)
+    if samples > 1 and share is not None:
+        notes.insert(0, f"pass@1 {share:.0%}, {samples} samples a task")
     yield f"coding {score['passed']}/{score['total']}" + (f" ({', '.join(notes)})" if notes else "")
 
 
@@ -227,6 +242,7 @@ def _level_words(summaries: Summaries) -> Iterator[str]:
                 rates.setdefault(level["concurrency"], []).append(level["output_tok_s"])
     for concurrency, values in sorted(rates.items()):
         yield f"{sum(values) / len(values):.1f} tok/s at c={concurrency}"
+    yield from rate_words([level for one in summaries.get("throughput") or () for level in one.get("levels", ())])
 
 
 def _level_one_words(summaries: Summaries) -> Iterator[str]:
@@ -249,6 +265,13 @@ def _failed_words(summaries: Summaries) -> Iterator[str]:
         failed = sum(one.get("failed", 0) for one in repeats)
         if failed:
             yield f"{failed} of {sum(one['requests'] for one in repeats)} {name} requests failed"
+
+
+def _early_words(summaries: Summaries) -> Iterator[str]:
+    """What was not measured to its end, and by which rule."""
+    for name, repeats in summaries.items():
+        texts = [one["ended_early"]["text"] for one in repeats if one.get("ended_early")]
+        yield from dict.fromkeys(f"{name} ended early: {text}" for text in texts)
 
 
 def _warnings(config: Config, summaries: Summaries) -> list[str]:

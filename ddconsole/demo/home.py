@@ -12,8 +12,11 @@ import ddconsole
 from ddconsole.demo.host_state import is_setting
 
 TARGET, DRAFTER = "models/Toy-K2.6", "models/Toy-K2.6-DFlash"
-SHARDS = 64
-"""Files of the target: enough of them to watch."""
+SHARDS, DRAFT_SHARDS = 64, 3
+"""Files of the target, enough of them to watch, and of the drafter."""
+
+KERNEL_CACHES = (".triton/cache", ".cache/flashinfer")
+"""Where real kernels would be kept; the toy has none to compile, so its first boot is like any other."""
 
 TRAINED_BLOCK_SIZE = 8
 
@@ -29,6 +32,9 @@ def prepare_home(home: Path) -> None:
     _write_programs(home / "bin")
     _write_target(home / TARGET)
     _write_drafter(home / DRAFTER)
+    for cache in KERNEL_CACHES:
+        (home / cache).mkdir(parents=True, exist_ok=True)
+        _replace(home / cache / "README", "The toy engine compiles no kernels.\n")
 
 
 def _write_programs(folder: Path) -> None:
@@ -44,26 +50,31 @@ def _write_programs(folder: Path) -> None:
 
 
 def _write_target(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    shards = [f"model-{number:05d}-of-{SHARDS:05d}.safetensors" for number in range(1, SHARDS + 1)]
-    for shard in shards:
-        if not (folder / shard).exists():
-            (folder / shard).write_bytes(_EMPTY_SAFETENSORS)
-    weights = {f"model.layers.{number}.weight": shard for number, shard in enumerate(shards)}
-    index = {"metadata": {"total_size": len(_EMPTY_SAFETENSORS) * SHARDS}, "weight_map": weights}
-    _replace(folder / "model.safetensors.index.json", json.dumps(index, indent=1))
+    _write_shards(folder, SHARDS)
     config = {"architectures": ["ToyForCausalLM"], "model_type": "toy", "num_hidden_layers": SHARDS}
     _replace(folder / "config.json", json.dumps(config | {"max_position_embeddings": 65536}, indent=1))
 
 
 def _write_drafter(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    _write_shards(folder, DRAFT_SHARDS)
     config = {
         "architectures": ["DFlashDraftModel"],
         "model_type": "toy_dflash",
         "dflash_config": {"block_size": TRAINED_BLOCK_SIZE},
     }
     _replace(folder / "config.json", json.dumps(config, indent=1))
+
+
+def _write_shards(folder: Path, count: int) -> None:
+    """Files as real as they can be without weights, and the index that names them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shards = [f"model-{number:05d}-of-{count:05d}.safetensors" for number in range(1, count + 1)]
+    for shard in shards:
+        if not (folder / shard).exists():
+            (folder / shard).write_bytes(_EMPTY_SAFETENSORS)
+    weights = {f"model.layers.{number}.weight": shard for number, shard in enumerate(shards)}
+    index = {"metadata": {"total_size": len(_EMPTY_SAFETENSORS) * count}, "weight_map": weights}
+    _replace(folder / "model.safetensors.index.json", json.dumps(index, indent=1))
 
 
 def _replace(path: Path, text: str, mode: int = 0o644) -> None:

@@ -212,9 +212,17 @@ def main(args: list[str]) -> int:
         return 0
     if args and args[0] in ("-h", "--help"):
         sys.stdout.write(
-            "nvidia-smi of ddconsole's demo host\n\n" + "\n".join(sorted(VALUE_OPTIONS)) + "\n-L\n--version\n"
+            "nvidia-smi of ddconsole's demo host\n\n"
+            + "\n".join(sorted(VALUE_OPTIONS))
+            + "\n-L\n--version\ntopo -m\ntopo -p2p r\n"
         )
         return 0
+    if args and args[0] == "topo":
+        from ddconsole.demo.nvidia_smi_topo import topo
+
+        status, text = topo(args[1:])
+        sys.stdout.write(text)
+        return status
     home = os.environ.get("DDCONSOLE_DEMO_HOME", ".")
     try:
         request = parse(args)

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ddconsole.core.boots import prompt_sums
 from ddconsole.core.quality import inspect_records
 from ddconsole.passes.client import STALL_S
 
@@ -13,9 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from ddconsole.core.experiment import Workload
-    from ddconsole.core.levels import LevelSummary
     from ddconsole.core.metrics import RequestRecord
-    from ddconsole.core.ports import Clock, Prompt, RequestDialect
+    from ddconsole.core.ports import Clock, Prompt, RequestDialect, ServerCounts
 
 WARMUP_TOKENS = 64
 """A warm-up answer is at most this long; it only has to touch every kernel."""
@@ -33,6 +33,8 @@ class PassContext:
         on_request: called with (record, requests done, requests in all) as each measured request ends.
         flush: empties the engine's prefix cache between levels, False when it refused; None leaves it alone.
         stall_s: seconds without an event after which one request is given up.
+        counts: reads the engine's own counters, for the cross-check; None where it has none.
+        enough: asked before each request with the level's records so far and its size; True asks no further one.
     """
 
     base_url: str
@@ -42,6 +44,8 @@ class PassContext:
     on_request: Callable[[RequestRecord, int, int], None]
     flush: Callable[[], Awaitable[bool]] | None = None
     stall_s: float = STALL_S
+    enough: Callable[[Sequence[RequestRecord], int], bool] | None = None
+    counts: Callable[[], Awaitable[ServerCounts | None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +93,28 @@ class Progress:
         self._context.on_request(record, len(self.records), self._total)
 
 
-def pass_summary(records: Sequence[RequestRecord], levels: Sequence[LevelSummary]) -> dict[str, Any]:
+class Summarised(Protocol):
+    """A level that tells its figures."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Units in the names, None for what is unknown."""
+        ...
+
+
+def pass_summary(records: Sequence[RequestRecord], levels: Sequence[Summarised]) -> dict[str, Any]:
     """What every pass tells: counts, errors in the server's words, alarms, levels, and what pairs prompts.
 
-    `by_prompt` holds [ΣC, ΣE2E in seconds] of the concurrency-1 requests that count, for comparing configs.
+    `by_prompt` holds the totals of each prompt's concurrency-1 requests that count (`boots.PROMPT_SUMS`), for comparing
+    configs.
     """
     errors = Counter(record.error for record in records if record.error is not None)
-    by_prompt: dict[str, list[float]] = {}
-    for record in records:
-        if record.ok and record.concurrency == 1:
-            tokens, seconds = by_prompt.get(record.prompt_id, (0, 0.0))
-            by_prompt[record.prompt_id] = [tokens + (record.completion_tokens or 0), seconds + record.end_s]
     return {
         "requests": len(records),
         "failed": sum(errors.values()),
         "errors": [{"text": text, "count": count} for text, count in errors.most_common(ERRORS_KEPT)],
         "findings": [finding.to_json() for finding in inspect_records(records)],
         "levels": [level.to_json() for level in levels],
-        "by_prompt": by_prompt,
+        "by_prompt": prompt_sums(records),
     }
 
 

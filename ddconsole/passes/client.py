@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import httpx
@@ -17,6 +18,7 @@ import httpx
 from ddconsole.core.metrics import RequestRecord
 from ddconsole.core.ports import Answer
 from ddconsole.passes.sse import EventTooLargeError, SseDecoder
+from ddconsole.passes.wire import ARRIVALS, IDLE_CONNECTION_S, LeanTransport
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -33,9 +35,6 @@ CONNECT_S = 15.0
 STALL_S = 120.0
 """Seconds without an event before a request is given up."""
 
-IDLE_CONNECTION_S = 2.0
-"""How long an unused connection is kept: below the 5 s after which uvicorn closes it, so that none is found dead."""
-
 READ_OUT_S = 1.0
 """How long the end of the response may take after the end mark; it is outside of every measured time."""
 
@@ -46,17 +45,25 @@ ABORTED = frozenset({"abort", "error"})
 """Finish reasons with which an engine gives a request up."""
 
 
-def open_client(base_url: str, *, streams: int = 1, stall_s: float = STALL_S) -> httpx.AsyncClient:
+def open_client(
+    base_url: str, *, streams: int = 1, stall_s: float = STALL_S, clock: Clock | None = None
+) -> httpx.AsyncClient:
     """A client for up to `streams` requests at once.
 
     Proxies of the environment are for the world, not for the tunnel; compression would hold chunks back.
+
+    Args:
+        clock: that of the requests; what arrives is stamped by it.
     """
+    limits = httpx.Limits(max_connections=streams + 1, keepalive_expiry=IDLE_CONNECTION_S)
+    lean = LeanTransport(time.monotonic if clock is None else clock.monotonic)
     return httpx.AsyncClient(
         base_url=base_url,
         trust_env=False,
         follow_redirects=False,
+        transport=lean if base_url.startswith("http://") else None,
         headers={"Accept-Encoding": "identity", "Accept": "text/event-stream", "Cache-Control": "no-store"},
-        limits=httpx.Limits(max_connections=streams + 1, keepalive_expiry=IDLE_CONNECTION_S),
+        limits=limits,
         timeout=httpx.Timeout(stall_s, connect=CONNECT_S, pool=None),
     )
 
@@ -90,17 +97,21 @@ class _Stream:
         """Read events that came together at `at`."""
         answer = self.answer
         for data in events:
-            said, thought, counted = len(answer.text), len(answer.reasoning), answer.completion_tokens is not None
+            said, thought, counted = self._answered(), len(answer.reasoning), answer.completion_tokens is not None
             answer.new_tokens = 0
             self.dialect.read(answer, data)
             if answer.error is not None:
                 raise _StreamFaultError("aborted" if answer.finish_reason in ABORTED else "stream-error", answer.error)
-            spoke = len(answer.text) > said
+            spoke = self._answered() > said
             if spoke or len(answer.reasoning) > thought or self._brought_tokens(counted):
                 self.chunks.append((at, answer.new_tokens))
                 if spoke and self.first_answer_s is None:
                     self.first_answer_s = at
         self.last_event_s = at
+
+    def _answered(self) -> int:
+        """Characters of the answer so far; a tool call is one too, reasoning is not."""
+        return len(self.answer.text) + len(self.answer.tool_calls)
 
     def _brought_tokens(self, counted: bool) -> bool:
         """New tokens without new text, such as the end token's. A last chunk that counts what all the others brought
@@ -124,6 +135,8 @@ async def ask(
     ignore_eos: bool = False,
     stall_s: float = STALL_S,
     origin: float | None = None,
+    rate: float | None = None,
+    held_s: float = 0.0,
 ) -> RequestRecord:
     """Send `prompt`, read the stream to its end, and tell all of it.
 
@@ -131,11 +144,13 @@ async def ask(
         client: from `open_client`.
         concurrency: requests in flight at this level, for the record.
         stall_s: seconds without an event after which the request is given up.
-        origin: monotonic time at which the pass began, for the record's `started_s`.
+        origin: monotonic time at which the level began, for the record's `started_s`.
+        ignore_eos: the answer is to have exactly the prompt's `max_tokens`; one of another length does not count.
+        rate, held_s: of an open loop, for the record.
 
     Returns:
         A record; `error` says in a stable word and the server's text why it does not count: `connect`, `http-503`,
-        `stream-error`, `cut`, `stall`, `empty`, `aborted`, `no-usage`, `transport`.
+        `stream-error`, `cut`, `stall`, `empty`, `aborted`, `no-usage`, `wrong-length`, `transport`.
     """
     request = dialect.request(prompt, workload, ignore_eos=ignore_eos)
     body = json.dumps(request.body, ensure_ascii=False).encode()
@@ -144,12 +159,15 @@ async def ask(
     error = None
     try:
         await _receive(client, request, body, stream)
-        _judge(stream)
+        _judge(stream, prompt.max_tokens if ignore_eos else None)
     except _StreamFaultError as fault:
         error = str(fault)
     except (httpx.HTTPError, EventTooLargeError) as fault:
         error = _transport_error(fault, stream)
-    return _record(stream, prompt, concurrency, error, 0.0 if origin is None else t0 - origin)
+    record = _record(stream, prompt, error)
+    return replace(
+        record, concurrency=concurrency, started_s=0.0 if origin is None else t0 - origin, rate=rate, held_s=held_s
+    )
 
 
 async def _receive(client: httpx.AsyncClient, request: HttpRequest, body: bytes, stream: _Stream) -> None:
@@ -160,9 +178,9 @@ async def _receive(client: httpx.AsyncClient, request: HttpRequest, body: bytes,
         if response.status_code != 200:
             text = await _body_text(response)
             raise _StreamFaultError(f"http-{response.status_code}", text or response.reason_phrase)
-        chunks = _bytes_of(response)
-        async for data in chunks:
-            at = stream.elapsed()
+        chunks = _arrivals(response, stream.clock)
+        async for now, data in chunks:
+            at = max(now - stream.t0, 0.0)
             events = decoder.feed(data)
             if events:
                 stream.take(events, at)
@@ -177,7 +195,7 @@ async def _receive(client: httpx.AsyncClient, request: HttpRequest, body: bytes,
         await _read_out(chunks)
 
 
-async def _read_out(chunks: AsyncIterator[bytes]) -> None:
+async def _read_out(chunks: AsyncIterator[tuple[float, bytes]]) -> None:
     """Take what follows the end mark, so that the connection can serve the next request; not for long."""
     with contextlib.suppress(TimeoutError, httpx.HTTPError):
         async with asyncio.timeout(READ_OUT_S):
@@ -185,10 +203,16 @@ async def _read_out(chunks: AsyncIterator[bytes]) -> None:
                 pass
 
 
-def _bytes_of(response: httpx.Response) -> AsyncIterator[bytes]:
-    """The body as it arrives; decoded only where the server compressed it although it was asked not to."""
+def _arrivals(response: httpx.Response, clock: Clock) -> AsyncIterator[tuple[float, bytes]]:
+    """The body with its times; decoded only where the server compressed it although it was asked not to."""
+    arrivals: AsyncIterator[tuple[float, bytes]] | None = response.extensions.get(ARRIVALS)
     encoding = response.headers.get("content-encoding", "identity")
-    return response.aiter_raw() if encoding == "identity" else response.aiter_bytes()
+    return arrivals if arrivals is not None and encoding == "identity" else _decoded(response, clock)
+
+
+async def _decoded(response: httpx.Response, clock: Clock) -> AsyncIterator[tuple[float, bytes]]:
+    async for data in response.aiter_bytes():
+        yield clock.monotonic(), data
 
 
 async def _body_text(response: httpx.Response) -> str:
@@ -201,8 +225,8 @@ async def _body_text(response: httpx.Response) -> str:
     return " ".join(data[:BODY_BYTES].decode("utf-8", "replace").split())
 
 
-def _judge(stream: _Stream) -> None:
-    """Whether a stream that ended by itself counts.
+def _judge(stream: _Stream, exact_tokens: int | None) -> None:
+    """Whether a stream that ended by itself counts, and has the length that was asked for where one was.
 
     Without an end mark it counts only if it told its finish reason and its counts: then nothing can be missing.
     """
@@ -218,6 +242,9 @@ def _judge(stream: _Stream) -> None:
         raise _StreamFaultError("empty", "the stream ended without a token")
     if not answer.completion_tokens:
         raise _StreamFaultError("no-usage", "the engine did not say how many tokens it made")
+    if exact_tokens is not None and answer.completion_tokens != exact_tokens:
+        text = f"exactly {exact_tokens} tokens were asked for, the engine made {answer.completion_tokens}"
+        raise _StreamFaultError("wrong-length", text)
 
 
 def _transport_error(fault: Exception, stream: _Stream) -> str:
@@ -234,11 +261,10 @@ def _transport_error(fault: Exception, stream: _Stream) -> str:
     return f"{word}: {text} (after {len(stream.chunks)} chunks)"
 
 
-def _record(stream: _Stream, prompt: Prompt, concurrency: int, error: str | None, started_s: float) -> RequestRecord:
+def _record(stream: _Stream, prompt: Prompt, error: str | None) -> RequestRecord:
     answer = stream.answer
     return RequestRecord(
         prompt_id=prompt.id,
-        concurrency=concurrency,
         chunks=tuple(stream.chunks),
         end_s=stream.elapsed() if stream.end_s is None else stream.end_s,
         prompt_tokens=answer.prompt_tokens,
@@ -246,11 +272,14 @@ def _record(stream: _Stream, prompt: Prompt, concurrency: int, error: str | None
         completion_tokens=answer.completion_tokens,
         verify_steps=answer.verify_steps,
         accepted_drafts=answer.accepted_drafts,
+        proposed_drafts=answer.proposed_drafts,
         histogram=answer.histogram,
         finish_reason=answer.finish_reason,
         first_answer_s=stream.first_answer_s,
         text=answer.text,
         reasoning=answer.reasoning,
+        tool_calls=answer.tool_calls,
         error=None if error is None else error[:ERROR_CHARS],
-        started_s=started_s,
+        server_ttft_s=answer.server_ttft_s,
+        server_e2e_s=answer.server_e2e_s,
     )

@@ -71,8 +71,10 @@ class TaskVerdict:
         }
 
 
-async def grade(sandbox: Sandbox, task: Task, record: RequestRecord, *, wall_s: float = WALL_S) -> TaskVerdict:
-    """Extract the code of a request's answer and run the task's tests on it."""
+async def grade(
+    sandbox: Sandbox, task: Task, record: RequestRecord, *, wall_s: float = WALL_S, memory_mb: int = MEMORY_MB
+) -> TaskVerdict:
+    """Extract the code of a request's answer and run the task's tests on it, behind what the task gives it."""
     if not record.ok:
         return TaskVerdict(task.id, "not-scored", f"the request failed: {record.error}"[:300])
     found = extract_answer(record.text, task.entry_point, record.finish_reason)
@@ -80,8 +82,8 @@ async def grade(sandbox: Sandbox, task: Task, record: RequestRecord, *, wall_s: 
         cut = found.cut or record.finish_reason == "length"
         return TaskVerdict(task.id, "truncated" if cut else "no-answer", found.rule, rule=found.rule)
     secret = secrets.token_hex(16)
-    program = jury_program(task, found.code, secret)
-    result = await sandbox.run_python(program, wall_s=wall_s, memory_mb=MEMORY_MB)
+    program = jury_program(task, f"{task.preamble}\n{found.code}" if task.preamble else found.code, secret)
+    result = await sandbox.run_python(program, wall_s=wall_s, memory_mb=memory_mb)
     return _verdict(task, found, result, secret)
 
 

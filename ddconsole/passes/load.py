@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ddconsole.core.levels import ClientLoad
@@ -14,8 +15,6 @@ from ddconsole.passes.client import ask, open_client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-
-    import httpx
 
     from ddconsole.core.metrics import RequestRecord
     from ddconsole.core.ports import Prompt
@@ -62,52 +61,64 @@ async def closed_loop(
     prompts: Sequence[Prompt],
     concurrency: int,
     on_record: Callable[[RequestRecord], None],
+    *,
+    ignore_eos: bool = False,
 ) -> tuple[list[RequestRecord], float]:
     """Ask every prompt, `concurrency` at a time: each stream takes the next prompt as soon as its last one ended.
+
+    The context may say that it is enough, and then no further one is asked.
 
     Returns:
         The records in the order they ended, and the wall time from the first request sent to the last response's end.
     """
     records: list[RequestRecord] = []
-    queue = iter(prompts)
-    async with open_client(context.base_url, streams=concurrency, stall_s=context.stall_s) as client:
+    queue = _until_enough(context, prompts, records)
+    async with open_client(
+        context.base_url, streams=concurrency, stall_s=context.stall_s, clock=context.clock
+    ) as client:
         origin = context.clock.monotonic()
+
+        async def stream() -> None:
+            for prompt in queue:
+                record = await ask(
+                    client,
+                    context.dialect,
+                    prompt,
+                    context.workload,
+                    clock=context.clock,
+                    concurrency=concurrency,
+                    ignore_eos=ignore_eos,
+                    stall_s=context.stall_s,
+                    origin=origin,
+                )
+                records.append(record)
+                on_record(record)
+
         async with asyncio.TaskGroup() as group:
             for _ in range(min(concurrency, len(prompts))):
-                group.create_task(_stream(context, client, queue, concurrency, origin, records, on_record))
+                group.create_task(stream())
     return records, max((record.started_s + record.end_s for record in records), default=0.0)
 
 
-async def warm_up(context: PassContext, prompts: Sequence[Prompt], concurrency: int) -> str | None:
+async def warm_up(
+    context: PassContext, prompts: Sequence[Prompt], concurrency: int, *, ignore_eos: bool = False
+) -> str | None:
     """Ask the same shapes without counting them. Returns the first error; the measured requests will show it too."""
-    records, _ = await closed_loop(context, [warmup_prompt(prompt) for prompt in prompts], concurrency, _unheard)
+    whole = replace(context, enough=None)
+    shapes = [warmup_prompt(prompt) for prompt in prompts]
+    records, _ = await closed_loop(whole, shapes, concurrency, _unheard, ignore_eos=ignore_eos)
     return next((record.error for record in records if record.error is not None), None)
+
+
+def _until_enough(
+    context: PassContext, prompts: Sequence[Prompt], records: Sequence[RequestRecord]
+) -> Iterator[Prompt]:
+    """The prompts, until the context has enough."""
+    for prompt in prompts:
+        if context.enough is not None and context.enough(records, len(prompts)):
+            return
+        yield prompt
 
 
 def _unheard(_record: RequestRecord) -> None:
     """Warm-up requests are told to nobody."""
-
-
-async def _stream(
-    context: PassContext,
-    client: httpx.AsyncClient,
-    queue: Iterator[Prompt],
-    concurrency: int,
-    origin: float,
-    records: list[RequestRecord],
-    on_record: Callable[[RequestRecord], None],
-) -> None:
-    """One of the streams of a closed loop."""
-    for prompt in queue:
-        record = await ask(
-            client,
-            context.dialect,
-            prompt,
-            context.workload,
-            clock=context.clock,
-            concurrency=concurrency,
-            stall_s=context.stall_s,
-            origin=origin,
-        )
-        records.append(record)
-        on_record(record)

@@ -8,15 +8,17 @@ from ddconsole.core.errors import UsageError
 from ddconsole.core.levels import Objectives
 from ddconsole.core.profile import CodingPass, QualityPass, Suite, ThroughputPass
 from ddconsole.passes.coding import CodingMeasure
-from ddconsole.passes.prompts import load_prompts, load_suite
+from ddconsole.passes.prompts import load_suite
 from ddconsole.passes.quality import MAX_TOKENS, QualityMeasure
 from ddconsole.passes.throughput import ThroughputMeasure
+from ddconsole.passes.workload import prompts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ddconsole.core.ports import Sandbox
     from ddconsole.core.profile import Profile
+    from ddconsole.core.quality import Control
     from ddconsole.passes.base import MeasuringPass
 
 PASS_NAMES = ("coding", "throughput", "quality")
@@ -24,7 +26,11 @@ PASS_NAMES = ("coding", "throughput", "quality")
 
 
 def build_passes(
-    profile: Profile, suite_name: str, names: Sequence[str], sandbox: Sandbox | None
+    profile: Profile,
+    suite_name: str,
+    names: Sequence[str],
+    sandbox: Sandbox | None,
+    control: Control | None = None,
 ) -> list[MeasuringPass]:
     """The passes of `names`, in that order, as big as the profile's suite makes them.
 
@@ -33,6 +39,7 @@ def build_passes(
     Args:
         suite_name: `quick` or `confirm`.
         sandbox: grades the coding answers; None leaves them ungraded.
+        control: the chain's answers, which the quality pass compares with.
 
     Raises:
         UsageError: a pass, suite, prompt set or file that does not exist or cannot be read.
@@ -40,19 +47,20 @@ def build_passes(
     suite = getattr(profile.passes, suite_name, None)
     if not isinstance(suite, Suite):
         raise UsageError(f"no suite {suite_name!r}", evidence=("suites: quick, confirm",))
-    return [_build(profile, suite, name, sandbox) for name in names]
+    return [_build(profile, suite, name, sandbox, control) for name in names]
 
 
-def _build(profile: Profile, suite: Suite, name: str, sandbox: Sandbox | None) -> MeasuringPass:
-    prompts = profile.workload.prompts
+def _build(
+    profile: Profile, suite: Suite, name: str, sandbox: Sandbox | None, control: Control | None
+) -> MeasuringPass:
     if name == "coding":
         coding = suite.coding or CodingPass()
         return CodingMeasure(coding, load_suite(coding.suite), sandbox)
     if name == "throughput":
         plan = suite.throughput or ThroughputPass()
-        return ThroughputMeasure(plan, load_prompts(prompts, plan.max_tokens), objectives(profile))
+        return ThroughputMeasure(plan, prompts_of(profile.workload, plan.max_tokens), objectives(profile))
     if name == "quality":
-        return QualityMeasure(suite.quality or QualityPass(), load_prompts(prompts, MAX_TOKENS))
+        return QualityMeasure(suite.quality or QualityPass(), prompts_of(profile.workload, MAX_TOKENS), control)
     raise UsageError(f"no pass {name!r}", evidence=(f"passes: {', '.join(PASS_NAMES)}",))
 
 

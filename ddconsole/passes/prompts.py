@@ -10,12 +10,13 @@ from typing import Any
 
 from ddconsole.core.errors import UsageError
 from ddconsole.core.ports import Prompt
+from ddconsole.passes import humaneval
 
-PROMPT_SETS = ("code", "mixed", "long")
+PROMPT_SETS = ("code", "mixed", "long", "agentic")
 """The prompt sets that ship."""
 
 CODING_SUITES = ("small",)
-"""The coding suites that ship."""
+"""The coding suites that ship; `humaneval` comes from its package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Task:
         entry_point: the name that the tests call.
         tests: Python source; every top-level statement that asserts, or calls `check`, is one test.
         reference: a solution that passes.
+        preamble: code that stands in front of every answer: imports and helpers that the task gives.
     """
 
     id: str
@@ -33,6 +35,7 @@ class Task:
     entry_point: str
     tests: str
     reference: str = ""
+    preamble: str = ""
 
 
 def load_prompts(name: str, max_tokens: int) -> tuple[Prompt, ...]:
@@ -48,11 +51,14 @@ def load_prompts(name: str, max_tokens: int) -> tuple[Prompt, ...]:
 
 
 def load_suite(name: str) -> tuple[Task, ...]:
-    """A shipped coding suite by its name, or a JSONL file with `{"id", "prompt", "entry_point", "tests"}` a line.
+    """A shipped coding suite by its name, `humaneval` from its package, or a JSONL file with
+    `{"id", "prompt", "entry_point", "tests"}` a line (`reference` and `preamble` where it has them).
 
     Raises:
-        UsageError: there is no such suite or file, or a line of it cannot be read (with its number).
+        UsageError: there is no such suite, package or file, or a line of it cannot be read (with its number).
     """
+    if name == humaneval.SUITE:
+        return tuple(_task(entry, where) for where, entry in humaneval.entries())
     entries = _shipped(name, "tasks") if name in CODING_SUITES else _jsonl(_user_file(name, CODING_SUITES, "suite"))
     tasks = tuple(_task(entry, where) for where, entry in entries)
     _refuse_doubles(name, [task.id for task in tasks])
@@ -115,6 +121,7 @@ def _task(entry: Any, where: str) -> Task:
         entry_point=_text(entry, where, "entry_point"),
         tests=_text(entry, where, "tests"),
         reference=str(entry.get("reference", "")),
+        preamble=str(entry.get("preamble", "")),
     )
 
 

@@ -10,14 +10,12 @@ from ddconsole.passes.base import PassResult, Progress, pass_summary
 from ddconsole.passes.load import closed_loop
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ddconsole.core.ports import Prompt
     from ddconsole.core.profile import QualityPass
+    from ddconsole.core.quality import Control
     from ddconsole.passes.base import PassContext
-
-PROMPTS = 4
-"""Prompts that are asked."""
 
 ASKED = 2
 """Times that each is asked: the second time shows how far the engine leaves itself."""
@@ -30,23 +28,15 @@ class QualityMeasure:
     """Looks at what is answered, not at how fast.
 
     Args:
-        references: texts of a control by prompt id, when there are any, to compare with.
-        floor: how often the control leaves its own texts, when that was measured.
+        control: answers of the chain to the same prompts, when there are any, to compare with at temperature 0.
     """
 
     name = "quality"
 
-    def __init__(
-        self,
-        plan: QualityPass,
-        prompts: Sequence[Prompt],
-        references: Mapping[str, str] | None = None,
-        floor: float | None = None,
-    ) -> None:
+    def __init__(self, plan: QualityPass, prompts: Sequence[Prompt], control: Control | None = None) -> None:
         self._plan = plan
-        self._prompts = tuple(prompts[:PROMPTS])
-        self._references = references or {}
-        self._floor = floor
+        self._prompts = tuple(prompts[: plan.prompts])
+        self._control = control
 
     @property
     def total(self) -> int:
@@ -62,9 +52,11 @@ class QualityMeasure:
         progress = Progress(context, self.total)
         records, wall_s = await closed_loop(context, self._prompts * ASKED, 1, progress.add)
         summary = pass_summary(records, [summarise_level(records, wall_s, 1)])
-        differing = compare_texts(records, self._references, self._floor)
-        summary["findings"] += [finding.to_json() for finding in differing]
         greedy = context.workload.temperature == 0
-        summary["self_divergence"] = self_divergence(records) if greedy else None
+        if greedy and self._control is not None:
+            summary["findings"] += [finding.to_json() for finding in compare_texts(records, self._control)]
+        differing, repeated = self_divergence(records)
+        summary["self_divergence"] = {"differing": differing, "of": repeated} if greedy else None
+        summary["control"] = self._control.id if greedy and self._control is not None else None
         summary["min_tau"] = self._plan.min_tau
         return PassResult(self.name, summary, tuple(records))

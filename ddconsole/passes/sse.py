@@ -31,6 +31,10 @@ class SseDecoder:
         Raises:
             EventTooLargeError: more than MAX_EVENT_BYTES came without an end.
         """
+        if data.endswith(b"\n\n") and data.startswith(b"data: ") and not self._parts and not self._data:
+            quick = self._whole_events(data)
+            if quick is not None:
+                return quick
         if self._after_cr and data.startswith(b"\n"):
             data = data[1:]
             self._after_cr = False
@@ -44,8 +48,20 @@ class SseDecoder:
         if b"\n" not in data:
             return []
         lines = b"".join(self._parts).split(b"\n")
-        self._parts = [lines.pop()]
+        rest = lines.pop()
+        self._parts = [rest] if rest else []
         return self._events_of(lines)
+
+    def _whole_events(self, data: bytes) -> list[str] | None:
+        """The events of bytes that are whole `data: …` events of one line and nothing else, which nearly all are."""
+        if b"\r" in data:
+            return None
+        lines = data[:-2].split(b"\n\n")
+        if any(not line.startswith(b"data: ") or b"\n" in line for line in lines):
+            return None
+        self._after_cr = False
+        self.events += len(lines)
+        return [line[6:].decode("utf-8", "replace") for line in lines]
 
     def close(self) -> list[str]:
         """What is left at the end of the stream: whole data lines, and an end mark without its line end."""

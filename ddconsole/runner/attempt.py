@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ddconsole.core.config import Algorithm
 from ddconsole.core.errors import DdconsoleError, Failure, RefusedError
 from ddconsole.core.events import ExperimentFinished, FindingSeen, Ready, Warned, utc_text
-from ddconsole.core.experiment import Outcome, Workload
+from ddconsole.core.experiment import Outcome
 from ddconsole.core.progress import Phase
 from ddconsole.core.queue import by_id
 from ddconsole.core.recipe import launch_recipe, measuring_recipe
@@ -18,8 +18,10 @@ from ddconsole.core.require import parse_require
 from ddconsole.core.verdict import judge, result_item
 from ddconsole.engines.launch.ports import choose_port
 from ddconsole.passes.plan import build_passes
+from ddconsole.passes.workload import workload_of
 from ddconsole.runner.boot import Boot
 from ddconsole.runner.estimates import BOOT
+from ddconsole.runner.host_facts import keep_host_facts, keep_load_facts, take_over_host_facts
 from ddconsole.runner.measuring import Measuring, Summaries
 from ddconsole.runner.pace import Pace
 from ddconsole.runner.phases import AttemptFailed, PhaseLog
@@ -93,8 +95,7 @@ class Attempt:
         self._measured = Measured()
         self._yardstick = Yardstick()
         self._started_at: datetime = bench.clock.now()
-        workload = bench.profile.workload
-        self._workload = Workload(workload.prompts, workload.temperature, workload.thinking)
+        self._workload = workload_of(bench.profile)
         self.why_stopped = Outcome.INTERRUPTED
 
     async def run(self) -> Ended:
@@ -196,11 +197,14 @@ class Attempt:
         began = self._bench.clock.monotonic()
         occupant = self._slot.occupant if kept else await self._launch()
         assert occupant is not None
+        if kept:
+            await take_over_host_facts(self._database, self._key, occupant.name)
         occupant.follower.key = self._key
         self._measured.boot = occupant.name
         boot = Boot(
             self._bench, self._session, self._journal, self._phases, self._key,
             occupant.launched, occupant.follower, self._expected_boot_s, kept=kept,
+            history=await self._database.do(lambda store: store.phase_history(self._key.profile)),
         )  # fmt: skip
         identity = await boot.until_ready(self._config)
         seconds = round(self._bench.clock.monotonic() - began, 3)
@@ -213,11 +217,14 @@ class Attempt:
         engine = self._bench.engine
         async with self._phases.phase(Phase.PREFLIGHT.value):
             port = engine.port if engine.port is not None else await self._session.on_host(choose_port)
-            findings = await self._session.on_host(lambda host: engine.preflight(host, self._config, port))
-            for finding in findings:
-                await self._journal.emit(FindingSeen(finding.level, finding.code, finding.text), self._key)
-            blocking = [finding for finding in findings if finding.level == "block"]
-            if blocking:
+            found = await self._session.on_host(lambda host: engine.preflight(host, self._config, port))
+            await keep_host_facts(self._database, self._key, found.facts)
+            reviewed = await self._session.on_host(lambda host: self._bench.launcher.review(host, port, found.findings))
+            found = replace(found, findings=reviewed)
+            for finding in found.findings:
+                seen = FindingSeen(finding.level, finding.code, finding.text, finding.advice)
+                await self._journal.emit(seen, self._key)
+            if blocking := found.blocking:
                 first = blocking[0]
                 evidence = tuple(finding.text for finding in blocking[1:])
                 raise AttemptFailed(Failure(first.code, first.text, evidence, first.advice))
@@ -270,6 +277,7 @@ class Attempt:
         return Ended(Outcome.FAILED, failure)
 
     async def _finish(self, ended: Ended) -> None:
+        await keep_load_facts(self._database, self._journal, self._key)
         at = self._bench.clock.now()
         item = self._item(ended, at)
         body = ExperimentFinished(

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from ddconsole.core.profile import Profile
 
 
+END_S = 60.0
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
     """The parts that the command line wires together for one profile.
@@ -21,6 +24,8 @@ class Bench:
         read_only: nothing is changed: no edit, no run, no record of what is seen.
         version: ddconsole's own, kept with every result.
         lock: keeps other runners of this host away on this machine, `lease` those on other machines.
+        end_s: seconds that ending the engine may take when a run is over, its grace included, before a host that does
+            not answer is given up.
         digest: hash of the profile's file, kept with every result.
     """
 
@@ -37,3 +42,4 @@ class Bench:
     version: str = ""
     digest: str = ""
     read_only: bool = False
+    end_s: float = END_S

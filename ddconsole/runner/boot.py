@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ddconsole.core.errors import Failure, UnreachableError
-from ddconsole.core.events import BootProgressed, FindingSeen
 from ddconsole.core.progress import Phase
+from ddconsole.runner.activity import Activity
+from ddconsole.runner.boot_progress import ProgressTeller
+from ddconsole.runner.estimates import phase_medians
 from ddconsole.runner.phases import AttemptFailed
+from ddconsole.runner.port_holder import names_port, port_held
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ddconsole.core.config import Config
     from ddconsole.core.ports import AttemptKey, Host, Identity, Launched
-    from ddconsole.core.progress import BootProgress, ShardBar
     from ddconsole.runner.bench import Bench
     from ddconsole.runner.follow import LogFollower
     from ddconsole.runner.journal import Journal
@@ -30,23 +34,13 @@ PROBE_EVERY_S = 1.0
 """How often the process and the port are asked for."""
 
 
-def bar_json(bar: ShardBar | None) -> dict[str, Any] | None:
-    """A bar as events carry it."""
-    if bar is None:
-        return None
-    eta = None if bar.eta_s is None else round(bar.eta_s, 1)
-    return {"done": bar.done, "total": bar.total, "eta_s": eta}
-
-
 @dataclass(slots=True)
 class _Seen:
     """What the boot has shown so far, so that each change is told once."""
 
     phase: Phase | None = None
-    warnings: int = 0
     progressed_at: float = 0.0
     probed_at: float = 0.0
-    said: BootProgressed | None = None
 
 
 class Boot:
@@ -67,6 +61,7 @@ class Boot:
         expected_s: float,
         *,
         kept: bool = False,
+        history: Sequence[dict[str, float]] = (),
     ) -> None:
         self._bench = bench
         self._session = session
@@ -75,10 +70,13 @@ class Boot:
         self._key = key
         self._launched = launched
         self._follower = follower
-        self._expected_s = expected_s
         self._kept = kept
-        self._began = bench.clock.monotonic()
-        self._seen = _Seen(probed_at=self._began)
+        began = bench.clock.monotonic()
+        self._seen = _Seen(probed_at=began)
+        self._activity = Activity(session, launched, bench.clock, journal.gpu_mib)
+        self._teller = ProgressTeller(
+            bench.profile, follower, self._activity, expected_s, phase_medians(history), began
+        )
         self._told: set[Phase] = set()
 
     async def until_ready(self, config: Config) -> Identity:
@@ -104,6 +102,7 @@ class Boot:
             return False
         self._seen.probed_at = now
         await self._end_at_death()
+        await self._activity.look()
         self._end_at_stall()
         return await self._says_ready()
 
@@ -122,14 +121,17 @@ class Boot:
         if liveness.alive:
             return
         await self._follower.drain()
-        raise AttemptFailed(self._follower.tracker.failure(liveness.exit_status))
+        tracker = self._follower.tracker
+        if names_port(tracker.facts.bind_failed, launched.port):
+            raise AttemptFailed(await self._session.on_host(lambda host: port_held(host, launched, tracker.facts)))
+        raise AttemptFailed(tracker.failure(liveness.exit_status))
 
     def _end_at_stall(self) -> None:
         phase = self._follower.tracker.progress.phase
-        silent = self._bench.clock.monotonic() - self._follower.last_byte_at
+        silent = self._follower.silent_s()
         limit = self._bench.profile.stall_s(phase.value)
         if silent > limit:
-            evidence = tuple(list(self._follower.recent)[-3:])
+            evidence = (*list(self._follower.recent)[-3:], self._activity.words())
             raise AttemptFailed(
                 Failure(
                     "stalled",
@@ -151,34 +153,13 @@ class Boot:
         if progress.phase not in (self._seen.phase, Phase.READY, *self._told):
             self._seen.phase = progress.phase
             await self._phases.begin(progress.phase.value)
-        warnings = self._follower.tracker.facts.warnings
-        for text in warnings[self._seen.warnings :]:
-            await self._journal.emit(FindingSeen("warn", "log", text), self._key)
-        self._seen.warnings = len(warnings)
 
     def _tell_progress(self, *, force: bool = False) -> None:
         now = self._bench.clock.monotonic()
         if self._kept or (not force and now - self._seen.progressed_at < PROGRESS_EVERY_S):
             return
         self._seen.progressed_at = now
-        progress = self._follower.tracker.progress
-        elapsed = now - self._began
-        body = BootProgressed(
-            phase=progress.phase.value,
-            target=bar_json(progress.target),
-            draft=bar_json(progress.draft),
-            graphs=bar_json(progress.graphs),
-            elapsed_s=round(elapsed, 1),
-            eta_s=round(self._eta(progress, elapsed), 1),
-            silent_s=round(now - self._follower.last_byte_at, 1),
-        )
-        self._journal.show(body, self._key)
-
-    def _eta(self, progress: BootProgress, elapsed: float) -> float:
-        """Seconds to ready: this host's history less what has passed, never below what the bar itself says."""
-        remaining = max(self._expected_s - elapsed, 0.0)
-        bar = progress.target.eta_s if progress.target is not None else None
-        return max(remaining, bar or 0.0)
+        self._journal.show(self._teller.body(now), self._key)
 
     async def _prove(self, config: Config) -> Identity:
         launcher, launched, engine = self._bench.launcher, self._launched, self._bench.engine
@@ -186,7 +167,7 @@ class Boot:
         async def prove(host: Host) -> Identity:
             owned, who = await launcher.owns_port(host, launched)
             if not owned:
-                raise AttemptFailed(port_held(launched.port, who, self._follower))
+                raise AttemptFailed(await port_held(host, launched, self._follower.tracker.facts, who))
             async with self._session.forwarded(launched.port) as base_url:
                 identity = await engine.identify(base_url, host, launched, config, self._follower.tracker.facts)
                 spoken: object = identity
@@ -199,15 +180,3 @@ class Boot:
             return identity
 
         return await self._session.on_host(prove)
-
-
-def port_held(port: int, who: str, follower: LogFollower) -> Failure:
-    """The false "ready": another server answers on the port, whatever the new engine's log says."""
-    line = follower.tracker.facts.bind_failed
-    return Failure(
-        "port-held",
-        f"the engine that was started does not answer on port {port}: {who}",
-        (line,) if line else (),
-        "End that server, or give this profile another port; nothing was measured against it.",
-        Phase.READY.value,
-    )

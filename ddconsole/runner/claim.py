@@ -34,6 +34,11 @@ class Claim:
         self._on_lost = on_lost
         self._beat: asyncio.Task[None] | None = None
 
+    @property
+    def held(self) -> bool:
+        """It was taken in this run and not given back."""
+        return self._beat is not None
+
     async def take(self) -> None:
         """Make sure that the host is ours, as before everything that starts or ends an engine.
 

@@ -10,48 +10,28 @@ from ddconsole.core.errors import DdconsoleError, RefusedError, UnreachableError
 from ddconsole.core.events import Connection, Event, QueueChanged, Warned
 from ddconsole.core.experiment import Outcome
 from ddconsole.core.queue import Cancel, Refusal, SetPaused, running
-from ddconsole.core.spec import SpecContext, SpecRefusal
-from ddconsole.core.spec import parse as parse_spec
 from ddconsole.runner.database import Database
 from ddconsole.runner.drain import Drain
 from ddconsole.runner.feed import Feed
-from ddconsole.runner.intents import Plan
+from ddconsole.runner.foresight import foresee, look_through, orders, written_out
 from ddconsole.runner.journal import Journal
-from ddconsole.runner.outlook import Outlook
-from ddconsole.runner.preview import Known, preview
 from ddconsole.runner.recovery import put_right
 from ddconsole.runner.session import Session
 from ddconsole.runner.telemetry import watch_gpus
 from ddconsole.runner.watch import StoreWatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
-    from typing import Any, TypeAlias
+    from collections.abc import Callable, Coroutine
+    from typing import Any, TypeVar
 
-    from ddconsole.core.ports import Store
-    from ddconsole.core.profile import Profile
     from ddconsole.core.queue import Edit, Queue
+    from ddconsole.core.spec import SpecRefusal
     from ddconsole.runner.bench import Bench
     from ddconsole.runner.drain import Tally
+    from ddconsole.runner.foresight import QueueFile, Siblings
+    from ddconsole.runner.intents import OrderPlan, Plan, SheetPlan
 
-    Siblings: TypeAlias = Callable[[Store], Iterable[tuple[str, Profile]]]
-
-
-def foresee(bench: Bench, store: Store, text: str, siblings: Siblings) -> Plan | SpecRefusal | Refusal:
-    """What a line would come to at the queue as it stands in `store`. `siblings` are profiles whose work counts too."""
-    queue, now = store.queue(bench.name), bench.clock.now()
-    command = parse_spec(text, SpecContext.of(bench.profile, queue))
-    if isinstance(command, SpecRefusal):
-        return command
-    outlook = Outlook(bench.name, bench.profile, store.phase_history(bench.name))
-    known = Known.of(store, bench.name, siblings(store))
-    seen = preview(command, queue, bench.profile, outlook, known, now)
-    if isinstance(seen, Refusal):
-        return seen
-    steps = {"undo": queue.history.undo, "redo": queue.history.redo}.get(command.verb, ())
-    return Plan(
-        seen, tuple(outlook.items(seen.after, seen.items)), queue.revision, undoes=steps[-1].text if steps else ""
-    )
+    T = TypeVar("T")
 
 
 class Console:
@@ -64,9 +44,11 @@ class Console:
         *,
         patient: bool = True,
         siblings: Siblings = lambda _: (),
+        files: QueueFile | None = None,
     ) -> None:
         self._bench = bench
         self._siblings = siblings
+        self._files = files
         self._parse = parse
         self.feed = Feed()
         self._database = Database(bench.open_store)
@@ -106,6 +88,11 @@ class Console:
         queue = self.feed.view.queue
         self.feed.publish(Event(0, self._bench.clock.now(), QueueChanged(int(queue["revision"]), queue)))
 
+    def show_waiting(self, what: str) -> None:
+        """The connection waits for an answer of the user's, who is not interrupted."""
+        body = Connection("waiting", detail=f"waits for an answer: {what}", advice="ctrl+o answers")
+        self.feed.publish(Event(0, self._bench.clock.now(), body))
+
     async def parse(self, text: str) -> Edit:
         """One line of the queue's language as an edit."""
         queue = await self._database.do(lambda store: store.queue(self._bench.name))
@@ -114,6 +101,27 @@ class Console:
     async def plan(self, text: str) -> Plan | SpecRefusal | Refusal:
         """What one line of the queue's language would come to; nothing is changed."""
         return await self._database.do(lambda store: foresee(self._bench, store, text, self._siblings))
+
+    async def write_sheet(self, ids: tuple[str, ...]) -> str:
+        """Waiting experiments as a text for an editor."""
+        files = self._sheets()
+        return allowed(await self._database.do(lambda store: written_out(self._bench, store, files, ids)))
+
+    async def plan_sheet(self, raw: bytes, without: frozenset[str] = frozenset()) -> SheetPlan:
+        """What such a text comes to when it has been edited."""
+        files = self._sheets()
+        return allowed(
+            await self._database.do(lambda s: look_through(self._bench, s, files, raw, without, self._siblings))
+        )
+
+    def _sheets(self) -> QueueFile:
+        if self._files is None:
+            raise RefusedError("this console writes no sheets")
+        return self._files
+
+    async def plan_orders(self) -> tuple[OrderPlan, ...]:
+        """Other orders for those that are queued."""
+        return await self._database.do(lambda store: orders(self._bench, store))
 
     async def edit(self, edit: Edit, *, seen: int | None = None) -> Queue:
         """Apply an edit to the queue."""
@@ -222,3 +230,14 @@ class Console:
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self._tasks.append(asyncio.create_task(work, name=name))
+
+
+def allowed(found: T | Refusal) -> T:
+    """What was found, when the rules allow it.
+
+    Raises:
+        RefusedError: they do not.
+    """
+    if isinstance(found, Refusal):
+        raise RefusedError(found.reason, code=found.code)
+    return found

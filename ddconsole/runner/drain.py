@@ -14,6 +14,7 @@ from ddconsole.core.events import ExperimentStarted, RunFinished, RunStarted, Wa
 from ddconsole.core.experiment import Experiment, Outcome, Running
 from ddconsole.core.queue import Hold, SetPaused, next_to_run, running
 from ddconsole.core.spec import SpecContext
+from ddconsole.engines.launch.service import NOT_OURS
 from ddconsole.runner.attempt import HOST_HELD, Attempt
 from ddconsole.runner.best import bind_to_best
 from ddconsole.runner.claim import Claim
@@ -33,10 +34,6 @@ if TYPE_CHECKING:
     from ddconsole.runner.database import Database
     from ddconsole.runner.journal import Journal
     from ddconsole.runner.session import Session
-
-
-END_S = 60.0
-"""Seconds that ending the engine may take when a run is over, its grace included, before the host is given up."""
 
 
 @dataclass(slots=True)
@@ -141,8 +138,8 @@ class Drain:
     async def end(self) -> None:
         """Leave the host as the user wants it, and say that this run is over."""
         try:
-            async with asyncio.timeout(END_S):
-                await (self._slot.let_go() if self.keep_engine else self._slot.empty())
+            async with asyncio.timeout(self._bench.end_s):
+                await (self._slot.let_go() if self.keep_engine else self._slot.give_back())
         except AttemptFailed as stuck:
             await self._stuck(stuck)
         except TimeoutError:
@@ -272,7 +269,7 @@ class Drain:
             self._held_by_other = True
             return
         twice = cause is not None and cause == self._last_cause
-        if ended.slot_dirty or twice:
+        if ended.slot_dirty or twice or cause == NOT_OURS:
             await self._pause_for(cause or "stop-incomplete", ended)
         if ended.outcome is not Outcome.CANCELLED:
             self._last_cause = cause
@@ -291,6 +288,8 @@ class Drain:
         name = self._bench.name
         await self._database.do(lambda store: store.edit(name, SetPaused(True)))
         why = "the engine could not be ended" if ended.slot_dirty else f"{cause} twice in a row"
+        if cause == NOT_OURS:
+            why = "the host's service may not be taken over without consent"
         await self._journal.emit(Warned(f"queue paused: {why}"))
         self._last_cause = None
         await self._queue_written()

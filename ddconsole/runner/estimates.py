@@ -15,6 +15,15 @@ BOOT = "boot"
 """The stretch from preflight to ready as a whole, kept beside the phases that it is made of."""
 
 
+def phase_medians(history: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The median seconds of each phase over earlier attempts, `history` holding seconds by phase of each."""
+    seconds: dict[str, list[float]] = {}
+    for run in history:
+        for name, took in run.items():
+            seconds.setdefault(name, []).append(took)
+    return {name: median(times) for name, times in seconds.items()}
+
+
 class Estimates:
     """Seconds by phase, the median of earlier attempts of this profile."""
 

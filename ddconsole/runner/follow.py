@@ -7,21 +7,26 @@ import contextlib
 from collections import deque
 from typing import TYPE_CHECKING
 
-from ddconsole.core.errors import UnreachableError
-from ddconsole.core.events import LogLines
+from ddconsole.core.errors import HostError, UnreachableError
+from ddconsole.core.events import FindingSeen, LogLines
 from ddconsole.runner.tasks import end_task
 
 if TYPE_CHECKING:
-    from ddconsole.core.ports import AttemptKey, BootTracker, Clock, Host, Launched, Launcher
+    from collections.abc import Callable, Sequence
+
+    from ddconsole.core.ports import AttemptKey, BootTracker, ByteStream, Clock, Host, Launched, Launcher
     from ddconsole.runner.journal import Journal
     from ddconsole.runner.session import Session
+
+RETRY_S = 1.0
+"""Seconds before the host is asked again when it could not run the command that follows the log."""
 
 SHOW_EVERY_S = 0.1
 """Log lines reach the feed in batches this far apart at the closest, so that a flood costs ten events a second."""
 
 
 class LogFollower:
-    """Feeds one launch's log to its tracker, and its lines to the feed, until it is closed."""
+    """Feeds one launch's log to its tracker, its lines to the feed and its warnings to the journal, until closed."""
 
     def __init__(
         self,
@@ -43,8 +48,28 @@ class LogFollower:
         self.tracker = tracker
         self.offset = 0
         self.recent: deque[str] = deque(maxlen=20)
-        self.key: AttemptKey | None = None
+        self.heard: Callable[[Sequence[str]], None] | None = None
         self.last_byte_at = clock.monotonic()
+        self._heard_from = self.last_byte_at
+        self._deaf = False
+        self._key: AttemptKey | None = None
+        self._told = 0
+
+    @property
+    def key(self) -> AttemptKey | None:
+        """The attempt that the engine works for."""
+        return self._key
+
+    @key.setter
+    def key(self, key: AttemptKey | None) -> None:
+        """Another attempt on the same engine: what the log warned of holds for it too, and is told again."""
+        if key != self._key:
+            self._key, self._told = key, 0
+            self._tell_warnings()
+
+    def silent_s(self) -> float:
+        """Seconds without a byte in which one would have been heard: a lost connection is no silence of the engine."""
+        return 0.0 if self._deaf else self._clock.monotonic() - max(self.last_byte_at, self._heard_from)
 
     def start(self) -> None:
         """Begin to follow, from the log's first byte."""
@@ -67,17 +92,28 @@ class LogFollower:
 
     async def _follow(self) -> None:
         while True:
-            await self._session.on_host(self._read)
+            try:
+                await self._session.on_host(self._read)
+            except HostError:  # too busy for one more command: the log is still there, and so is the offset
+                await self._clock.sleep(RETRY_S)
             await self._clock.sleep(SHOW_EVERY_S)
 
     async def _read(self, host: Host) -> None:
-        stream = await self._launcher.follow(host, self._launched, self.offset)
+        """Follow from the offset on until the stream ends; a lost connection is told to the session."""
+        stream: ByteStream | None = None
         try:
+            stream = await self._launcher.follow(host, self._launched, self.offset)
+            if self._deaf:
+                self._deaf, self._heard_from = False, self._clock.monotonic()
             async for chunk in stream.chunks():
                 self._take(chunk)
+        except UnreachableError:
+            self._deaf = True
+            raise
         finally:
-            with contextlib.suppress(UnreachableError):
-                await stream.close()
+            if stream is not None:
+                with contextlib.suppress(UnreachableError):
+                    await stream.close()
 
     def _take(self, chunk: bytes) -> None:
         self.offset += len(chunk)
@@ -85,8 +121,20 @@ class LogFollower:
         lines = self.tracker.feed(chunk, self.last_byte_at)
         self._lines += lines
         self.recent.extend(lines)
+        if self.heard is not None:
+            self.heard(lines)
+        self._tell_warnings()
         if self.last_byte_at - self._shown_at >= SHOW_EVERY_S:
             self._show()
+
+    def _tell_warnings(self) -> None:
+        """Each warning once for each attempt, as soon as its line is there: while loading, or in a pass."""
+        if self._key is None:
+            return
+        warnings = self.tracker.facts.warnings
+        for one in warnings[self._told :]:
+            self._journal.post(FindingSeen("warn", one.code, one.what, one.advice, [one.evidence]), self._key)
+        self._told = len(warnings)
 
     def flush(self) -> None:
         """Show lines that a quiet log left in the batch."""
@@ -97,4 +145,4 @@ class LogFollower:
         lines, self._lines = self._lines, []
         self._shown_at = self._clock.monotonic()
         if lines:
-            self._journal.show(LogLines(lines, self.offset), self.key)
+            self._journal.show(LogLines(lines, self.offset), self._key)

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ddconsole.core.order import Proposal
     from ddconsole.core.queue import Edit, Queue, Refusal
     from ddconsole.core.spec import SpecRefusal
     from ddconsole.runner.feed import Feed
@@ -27,6 +30,37 @@ class Plan:
     items: tuple[dict[str, Any], ...]
     revision: int
     undoes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SheetPlan:
+    """What a text that came back from an editor would come to.
+
+    Attributes:
+        plan: of everything that can still be taken; None when nothing of it differs from what stands.
+        overtaken: why an experiment cannot be taken any more, by id; `plan` leaves it alone.
+        seen: the queue's revision that the text was written from.
+    """
+
+    plan: Plan | None
+    overtaken: Mapping[str, str]
+    seen: int
+
+
+@dataclass(frozen=True, slots=True)
+class OrderPlan:
+    """An order that could be accepted.
+
+    Attributes:
+        items: the queued experiments in that order, as in the queue's document.
+        saved_s: seconds that it saves; below zero when it costs some.
+        revision: the queue's, at which it was made.
+    """
+
+    proposal: Proposal
+    items: tuple[dict[str, Any], ...]
+    saved_s: float
+    revision: int
 
 
 class Controller(Protocol):
@@ -68,6 +102,22 @@ class Controller(Protocol):
 
         What cannot be read, or is not allowed now, is a value: it is shown while somebody types.
         """
+        ...
+
+    async def write_sheet(self, ids: tuple[str, ...]) -> str:
+        """Waiting experiments as a text for an editor."""
+        ...
+
+    async def plan_sheet(self, raw: bytes, without: frozenset[str] = frozenset()) -> SheetPlan:
+        """What such a text comes to when it has been edited; `without` are experiments to leave alone.
+
+        Raises:
+            UsageError: it cannot be read; with line and column.
+        """
+        ...
+
+    async def plan_orders(self) -> tuple[OrderPlan, ...]:
+        """Other orders for those that are queued, each with what it saves; nothing is changed."""
         ...
 
     async def edit(self, edit: Edit, *, seen: int | None = None) -> Queue:

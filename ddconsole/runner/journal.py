@@ -7,6 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from ddconsole.core.events import TRANSIENT, Body, Event, LogLines
+from ddconsole.core.gpu_load import LinksUnderLoad
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +26,8 @@ LIVE_LOG_LINES = 100
 class Journal:
     """Writes events to the store and publishes them. The only writer of this profile's events in a run.
 
-    One that does not `keep` them, for a console that shall change nothing, only publishes.
+    One that does not `keep` them, for a console that shall change nothing, only publishes. `under_load` is what the
+    samples say of the cards' links while they work; kept with an attempt when it ends.
     """
 
     def __init__(self, database: Database, feed: Feed, clock: Clock, profile: str, *, keeps: bool = True) -> None:
@@ -38,6 +40,12 @@ class Journal:
         self._errors: list[BaseException] = []
         self._tail: deque[str] = deque(maxlen=LIVE_LOG_LINES)
         self._live_at: dict[str, float] = {}
+        self.under_load = LinksUnderLoad()
+
+    def gpu_mib(self) -> int | None:
+        """Memory in use on all cards by the newest sample, in MiB; None while no card has told it."""
+        used = [gpu["memory_used_mib"] for gpu in self._feed.view.gpus if gpu.get("memory_used_mib") is not None]
+        return sum(used) if used else None
 
     def post(
         self, body: Body, key: AttemptKey | None = None, also: Callable[[Store], object] | None = None

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ddconsole.core.errors import Failure, UnreachableError
 from ddconsole.core.events import PassFinished, PassStarted, RequestDone, Warned
 from ddconsole.passes.base import PassContext
+from ddconsole.passes.roundtrip import round_trip
+from ddconsole.runner.beside import Beside
 from ddconsole.runner.pace import Pace
 from ddconsole.runner.phases import AttemptFailed, in_phase
 from ddconsole.runner.tasks import end_task
@@ -98,7 +100,10 @@ class Measuring:
                 also=lambda store: store.cut_pass(self._key, measuring.name, repeat),
             )
             began = self._answered_at = clock.monotonic()
-            result = await self._guarded(measuring, repeat, base_url)
+            trip_s = await round_trip(base_url, clock)
+            with Beside(self._bench.engine, base_url, self._occupant.follower) as beside:
+                result = await self._guarded(measuring, repeat, base_url, beside)
+            result.summary["round_trip_ms"] = None if trip_s is None else round(trip_s * 1000, 3)
             seconds = round(clock.monotonic() - began, 3)
         await self._check_line(result)
         await self._journal.emit(
@@ -108,7 +113,7 @@ class Measuring:
         )
         return result
 
-    async def _guarded(self, measuring: MeasuringPass, repeat: int, base_url: str) -> PassResult:
+    async def _guarded(self, measuring: MeasuringPass, repeat: int, base_url: str, beside: Beside) -> PassResult:
         """The pass beside a watch on engine and line; whichever ends first decides."""
 
         def on_request(record: RequestRecord, done: int, total: int) -> None:
@@ -126,6 +131,7 @@ class Measuring:
             on_request=on_request,
             flush=lambda: self._bench.engine.flush(base_url),
             enough=pace,
+            counts=beside.counts,
         )
         work = asyncio.create_task(measuring.run(context), name=f"pass-{measuring.name}")
         watch = asyncio.create_task(self._watch(measuring.name), name="watch-engine")

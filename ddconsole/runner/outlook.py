@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from ddconsole.core.config import Config, effective_config
 from ddconsole.core.config_findings import config_findings
 from ddconsole.core.documents import experiment_item, queue_document
-from ddconsole.core.experiment import Workload
 from ddconsole.core.order import engine_kept
 from ddconsole.core.queue import ranks
+from ddconsole.passes.workload import workload_of
 from ddconsole.runner.estimates import Estimates
 
 if TYPE_CHECKING:
@@ -28,12 +28,11 @@ class Outlook:
     """What a profile makes of a queue: effective configs, estimates, the workload."""
 
     def __init__(self, name: str, profile: Profile, history: Sequence[dict[str, float]]) -> None:
-        section = profile.workload
         self._name = name
         self._rule = profile.knobs.topk.rule
         self._estimates = Estimates(profile, history)
         self._trained = profile.engine.known_block_size
-        self.workload = Workload(section.prompts, section.temperature, section.thinking)
+        self.workload = workload_of(profile)
 
     def effective(self, config: Config) -> Effective:
         """What the profile's engine makes of a config."""

@@ -7,8 +7,9 @@ import contextlib
 import random
 from typing import TYPE_CHECKING, TypeVar
 
-from ddconsole.core.errors import UnreachableError
-from ddconsole.core.events import Connection
+from ddconsole.core.errors import AnswerNeededError, UnreachableError
+from ddconsole.core.events import Connection, Warned
+from ddconsole.core.ports import notes_of
 from ddconsole.runner.tasks import end_task
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ T = TypeVar("T")
 FIRST_RETRY_S = 0.5
 LAST_RETRY_S = 30.0
 """Seconds between tries to reconnect; doubled each time, with jitter so that consoles do not come in step."""
+
+ANSWER_RETRY_S = 120.0
+"""The same where a person has to answer: each try is a login that fails, and hosts bar who fails too often."""
 
 PING_EVERY_S = 5.0
 """How often the round trip is measured, which is also how a dead line is noticed."""
@@ -41,6 +45,8 @@ class Session:
         self._connecting = asyncio.Lock()
         self._keep_trying = patient
         self._ever_connected = False
+        self._final: UnreachableError | None = None
+        self._noted: set[str] = set()
         self._pinger: asyncio.Task[None] | None = None
         self.lost = asyncio.Event()
 
@@ -51,6 +57,8 @@ class Session:
             UnreachableError: the very first connection could not be made.
         """
         async with self._connecting:
+            if self._final is not None:
+                raise self._final  # who asks again must not make the user answer again
             if self._host is None:
                 self._host = await self._connect()
                 self.lost = asyncio.Event()
@@ -106,19 +114,38 @@ class Session:
         while True:
             await self._journal.emit(Connection("connecting"))
             try:
-                host = await self._connector.connect()
-                rtt = await host.ping()
+                host, rtt = await self._opened()
             except UnreachableError as error:
                 state = "lost" if self._ever_connected else "unreachable"
                 await self._journal.emit(Connection(state, detail=error.what, advice=error.advice))
                 if not self._keep_trying:
+                    self._final = error
                     raise
-                await self._clock.sleep(delay * random.uniform(0.5, 1.0))
+                pause = ANSWER_RETRY_S if isinstance(error, AnswerNeededError) else delay
+                await self._clock.sleep(pause * random.uniform(0.5, 1.0))
                 delay = min(delay * 2, LAST_RETRY_S)
                 continue
             self._keep_trying = self._ever_connected = True
             await self._journal.emit(Connection("connected", rtt_ms=round(rtt * 1000, 1)))
+            await self._note(host)
             return host
+
+    async def _opened(self) -> tuple[Host, float]:
+        """A connection that has answered once, and its round trip in seconds."""
+        host = await self._connector.connect()
+        try:
+            return host, await host.ping()
+        except BaseException:
+            with contextlib.suppress(UnreachableError):
+                await host.close()
+            raise
+
+    async def _note(self, host: Host) -> None:
+        """Say what the connection has to say, each thing once."""
+        for note in notes_of(host):
+            if note not in self._noted:
+                self._noted.add(note)
+                await self._journal.emit(Warned(note))
 
     async def _ping(self, host: Host) -> None:
         while True:

@@ -138,8 +138,28 @@ class EngineSlot:
         if self.occupant is not None:
             launched = self.occupant.launched
             await self._session.on_host(lambda host: self._bench.launcher.keep(host, launched))
+            if launched.launcher == "service":
+                text = f"{launched.unit} stays taken over until `ddconsole engine {self._bench.name} restore`"
+                await self._journal.emit(Warned(text))
             await self.occupant.follower.close()
             self.occupant = None
+
+    async def give_back(self) -> None:
+        """End the engine in the slot, then put back what launches have displaced on the host.
+
+        Raises:
+            AttemptFailed: something of the engine remains; what it displaced stays so, and is not started beside it.
+        """
+        await self.empty()
+        if self._bench.profile.launcher.unit is None or not self._claim.held:
+            return
+        try:
+            done = await self._session.on_host(self._bench.launcher.restore)
+        except (HostError, UnreachableError) as error:
+            advice = f"`ddconsole engine {self._bench.name} restore` tries again"
+            done = (f"{error.what}{''.join(f' · {line}' for line in error.evidence[-1:])}: {advice}",)
+        for text in done:
+            await self._journal.emit(Warned(text))
 
     def _occupy(self, name: str, launched: Launched, effective: dict[str, object], key: AttemptKey) -> Occupant:
         tracker = self._bench.engine.tracker()

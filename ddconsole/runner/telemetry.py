@@ -1,62 +1,127 @@
-"""GPU samples at one a second, over one long-lived channel that is opened again whenever it ends."""
+"""GPU samples at one a second, over one long-lived channel that is opened again whenever it ends or falls silent."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ddconsole.core.errors import HostError, UnreachableError
 from ddconsole.core.events import GpuSampled
-from ddconsole.core.gpu import GpuParser, query_command
+from ddconsole.core.gpu import QUERY_FIELDS, GpuParser, query_command
+from ddconsole.core.gpu_list import bad_field
+from ddconsole.runner.tasks import end_task
 
 if TYPE_CHECKING:
-    from ddconsole.core.gpu import GpuTick
-    from ddconsole.core.ports import Clock, Host
+    from collections.abc import AsyncIterator
+
+    from ddconsole.core.gpu import GpuSample, GpuTick
+    from ddconsole.core.ports import ByteStream, Clock, Host
     from ddconsole.runner.journal import Journal
     from ddconsole.runner.session import Session
 
 FIRST_RETRY_S = 1.0
 LAST_RETRY_S = 60.0
-"""Seconds before nvidia-smi is started again; doubled while it brings nothing."""
+"""Seconds before nvidia-smi is started again; doubled while it does not stay."""
+
+STEADY_S = 10.0
+"""A run that brought cards for so long was a good one: the next may start at once."""
+
+SILENT_S = 30.0
+"""Without a byte for so long it hangs. Without persistence mode the first answer of eight cards takes over ten."""
 
 
 async def watch_gpus(session: Session, journal: Journal, clock: Clock) -> None:
     """Publish samples until cancelled. A host without nvidia-smi says so, and everything else works."""
+    loop = QueryLoop(journal, clock)
     delay = FIRST_RETRY_S
     while True:
+        began = clock.monotonic()
         try:
-            seen = await session.on_host(lambda host: _read(host, journal))
-            if not seen:
-                journal.show(GpuSampled(problem="nvidia-smi ended without a sample: is it installed on the host?"))
+            good = await session.on_host(loop.run)
         except HostError as error:
             why = f" ({error.evidence[0]})" if error.evidence else ""
             journal.show(GpuSampled(problem=f"nvidia-smi cannot be run on this host{why}"))
-            seen = False
-        delay = FIRST_RETRY_S if seen else min(delay * 2, LAST_RETRY_S)
+            good = False
+        if good and clock.monotonic() - began >= STEADY_S:
+            delay = FIRST_RETRY_S
         await clock.sleep(delay)
+        delay = min(delay * 2, LAST_RETRY_S)
 
 
-async def _read(host: Host, journal: Journal) -> bool:
-    """Read one run of the loop to its end. True when it brought at least one card."""
-    stream = await host.stream(query_command())
-    parser = GpuParser()
-    seen = False
-    try:
-        async for chunk in stream.chunks():
-            ticks = parser.feed(chunk)
-            seen = seen or any(tick.samples for tick in ticks)
-            if ticks:
-                _show(ticks[-1], journal)
-        for tick in parser.finish():
-            seen = seen or bool(tick.samples)
-            _show(tick, journal)
-    finally:
-        with contextlib.suppress(UnreachableError):
-            await stream.close()
-    return seen
+@dataclass(slots=True)
+class QueryLoop:
+    """What is learned of a host's nvidia-smi from one run of it to the next.
 
+    Attributes:
+        fields: what is asked; a field that the driver does not know is not asked again.
+        lost: cards that were lost in the last run; the next asks the others alone, the one after that asks all again.
+        known: the latest of each card ever seen.
+    """
 
-def _show(tick: GpuTick, journal: Journal) -> None:
-    """Only the newest tick of a burst is now; older ones were late already."""
-    data = tick.to_json()
-    journal.show(GpuSampled(data["gpus"], data["problem"]))
+    journal: Journal
+    clock: Clock
+    fields: tuple[str, ...] = QUERY_FIELDS
+    lost: tuple[GpuSample, ...] = ()
+    known: dict[int, GpuSample] = field(default_factory=dict)
+
+    async def run(self, host: Host) -> bool:
+        """One run of nvidia-smi, to its end or until it is silent. True when it brought at least one living card."""
+        parser, argv = self._next_run()
+        stream = await host.stream(argv)
+        latest: dict[int, GpuSample] = {}
+        told = False
+        try:
+            async for chunk in self._chunks(stream):
+                told |= self._take(parser.feed(chunk), latest)
+            told |= self._take(parser.finish(), latest)
+        finally:
+            with contextlib.suppress(UnreachableError):
+                await stream.close()
+        if not told:
+            self.journal.show(GpuSampled(problem="nvidia-smi ended without a sample: is it installed on the host?"))
+        self.lost = tuple(card for card in latest.values() if card.lost is not None and card not in parser.lost)
+        return any(card.lost is None for card in latest.values())
+
+    def _next_run(self) -> tuple[GpuParser, tuple[str, ...]]:
+        """A parser and a command: without the cards that ended the last run, if there are others."""
+        gone, self.lost = self.lost, ()
+        others = tuple(sorted(self.known.keys() - {card.index for card in gone}))
+        if not others:
+            gone = ()
+        parser = GpuParser(self.fields, expected=len(others) or None, lost=gone, known=self.known)
+        return parser, query_command(fields=self.fields, only=others if gone else ())
+
+    def _take(self, ticks: list[GpuTick], latest: dict[int, GpuSample]) -> bool:
+        """Learn from ticks, and show the newest: the older ones of a burst were late already."""
+        for tick in ticks:
+            latest.update({card.index: card for card in tick.samples})
+            self.journal.under_load.take(tick.samples)
+            refused = bad_field(tick.problem.text) if tick.problem is not None else None
+            if refused in self.fields[1:]:
+                self.fields = tuple(name for name in self.fields if name != refused)
+        for tick in ticks[-1:]:
+            data = tick.to_json()
+            self.journal.show(GpuSampled(data["gpus"], data["problem"]))
+        return bool(ticks)
+
+    async def _chunks(self, stream: ByteStream) -> AsyncIterator[bytes]:
+        """The stream's bytes; ends when it has been silent for too long, and says so."""
+        chunks = stream.chunks()
+        while True:
+            following = asyncio.ensure_future(anext(chunks, None))
+            silence = asyncio.create_task(self.clock.sleep(SILENT_S), name="silence of nvidia-smi")
+            try:
+                await asyncio.wait({following, silence}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                await end_task(silence)
+                if not following.done():
+                    await end_task(following)
+            if following.cancelled():
+                self.journal.show(GpuSampled(problem=f"nvidia-smi said nothing for {SILENT_S:.0f} s; started again"))
+                return
+            chunk = following.result()
+            if chunk is None:
+                return
+            yield chunk

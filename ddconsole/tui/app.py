@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.app import App
+from textual.binding import Binding, BindingType
 from textual.worker import Worker, WorkerState
 
 from ddconsole.core.errors import DdconsoleError
@@ -20,6 +20,7 @@ from ddconsole.tui.draw.header import Place
 from ddconsole.tui.facts import ProfileFacts
 from ddconsole.tui.guard import TerminalGuard
 from ddconsole.tui.messages import Accepted, Intent, LeaveConsole, Refused, StartQueue
+from ddconsole.tui.screens.ask import CALL_KEY, ScreenAsker
 from ddconsole.tui.screens.dashboard import Dashboard
 from ddconsole.tui.text import clean
 
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 
 INTENTS = "intents"
 """Group of the workers that carry intents out."""
-
-REPEAT_S = 4.0
-"""Seconds within which the same message is shown once."""
 
 
 def utc_now() -> datetime:
@@ -54,11 +52,13 @@ class ConsoleApp(App[int]):
         opening: what to do once the first frame stands, such as opening the controller; the queue of a profile with
             `autostart` is started behind it.
         guarded: watch signals and the terminal; off where there is none (tests, replays).
+        asker: shows what a connection has to ask.
     """
 
     TITLE = "ddconsole"
     ENABLE_COMMAND_PALETTE = True
     COMMANDS = App.COMMANDS | {ActionCommands}
+    BINDINGS: ClassVar[list[BindingType]] = [Binding(CALL_KEY, "answer", "answer ssh", show=False, id="answer")]
     MODES: ClassVar = {"dashboard": "dashboard"}
     DEFAULT_MODE = "dashboard"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-medium"), (100, "-wide")]  # noqa: RUF012 - as Textual declares it
@@ -73,6 +73,7 @@ class ConsoleApp(App[int]):
         zone: tzinfo | None = None,
         opening: Callable[[], Awaitable[None]] | None = None,
         guarded: bool = True,
+        asker: ScreenAsker | None = None,
     ) -> None:
         super().__init__()
         self._controller = controller
@@ -81,8 +82,9 @@ class ConsoleApp(App[int]):
         self._guard = TerminalGuard(self._lost) if guarded else None
         self.bridge = Bridge(self, controller.feed, now, (self._guard.look,) if self._guard else ())
         self._opening = opening
+        self._asker = asker or ScreenAsker()
+        self._asker.attach(self)  # type: ignore[arg-type] # whatever the app's exit code is
         self._leaving = False
-        self._said: dict[str, float] = {}
         self._burst = Burst()
         place = Place(clean(controller.profile_name), self._profile.engine, zone)
         self.install_screen(Dashboard(self._profile, place, lambda: controller.owns_run, self._burst), "dashboard")
@@ -169,11 +171,15 @@ class ConsoleApp(App[int]):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """The same message is shown once in a while, however often it is sent; brackets in it are only brackets."""
-        now = time.monotonic()
-        if now - self._said.get(message, float("-inf")) >= REPEAT_S:
-            self._said = {text: at for text, at in self._said.items() if now - at < REPEAT_S} | {message: now}
-            super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+        """On the dashboard's own line, where it hides no panel; under a dialog it waits until that is gone."""
+        board = next((screen for screen in self.screen_stack if isinstance(screen, Dashboard)), None)
+        if board is not None:
+            board.say(f"{title}: {message}" if title else message, severity, timeout)
+
+    def action_answer(self) -> None:
+        """Answer what the connection waits for."""
+        if not self._asker.call():
+            self.notify("the connection asks nothing", markup=False)
 
     # --- leaving
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 NUMBERS = ("block_size", "budget", "topk", "window", "repeats")
 """Fields that hold a whole number, in the form's order."""
+
+SHORT = {"b": "block_size", "B": "budget", "K": "topk", "W": "window"}
+"""Short names of the knobs, in the form's order."""
 
 MOST_REPEATS = 100
 
@@ -48,6 +52,13 @@ def knob_of(knobs: Knobs, name: str) -> Knob:
     return found
 
 
+def settable(knobs: Knobs, name: str) -> bool:
+    """The profile says how the engine is told this knob, and it does not follow another one."""
+    knob = knob_of(knobs, name)
+    ways = (knob.flag, knob.env, knob.json_field, getattr(knob, "cap_env", None))
+    return knob.tied is None and any(way is not None for way in ways)
+
+
 def used_by(algorithm: str) -> frozenset[str]:
     """The number fields that an algorithm has."""
     always = frozenset({"repeats"})
@@ -55,14 +66,16 @@ def used_by(algorithm: str) -> frozenset[str]:
     return {"off": always, "chain": drafting}.get(algorithm, drafting | {"budget", "topk"})
 
 
-def hint(knobs: Knobs, name: str) -> str:
-    """Range and default of a field, `2–32, default 8`."""
+def hint(knobs: Knobs, name: str, *, short: bool = False) -> str:
+    """Range and default of a field, `2–32, default 8`; `short` is the range alone."""
     if name == "repeats":
         return f"1–{MOST_REPEATS}"
     knob = knob_of(knobs, name)
     if knob.tied:
         return f"follows {knob.tied}"
-    default = "" if knob.default is None else f", default {knob.default}"
+    if not settable(knobs, name):
+        return "the engine's own"
+    default = "" if knob.default is None or short else f", default {knob.default}"
     return f"{knob.min}–{knob.max}{default}"
 
 
@@ -110,6 +123,41 @@ def read(typed: Typed, knobs: Knobs) -> Read:
     )
     effective = effective_config(config, knobs.topk.rule)
     return Read(config, effective, typed.passes, numbers["repeats"] or 1, typed.note.strip())
+
+
+def as_line(read: Read, knobs: Knobs, edited: str | None) -> str:
+    """The same in the queue's language, to be looked up: `edit E3 algorithm=tree b=8 …`; empty with a problem."""
+    config = read.config
+    if config is None:
+        return ""
+    words = [f"edit {edited}" if edited else "add", f"algorithm={config.algorithm.value}"]
+    for name in NUMBERS[:4]:
+        if name in used_by(config.algorithm.value) and settable(knobs, name):
+            value = getattr(config, name)
+            words.append(f"{name}={'auto' if value is None else value}")
+    words += [shlex.quote(f"arg.{name}=" + value.replace(",", "\\,")) for name, value in config.args]
+    words += [f"passes={','.join(read.passes)}", f"repeats={read.repeats}"]
+    return " ".join(words)
+
+
+def edit_line(item: Mapping[str, Any], knobs: Knobs) -> str:
+    """An experiment as the line that would edit it: `edit E16 algorithm=tree b=16 B=26 …`. An idea has no values."""
+    config = item.get("config")
+    if not config:
+        return f"edit {item.get('id')} "
+    words = [f"edit {item.get('id')}", f"algorithm={config.get('algorithm')}"]
+    for short, name in SHORT.items():
+        if name in used_by(str(config.get("algorithm"))) and settable(knobs, name):
+            words.append(f"{short}={_text(config.get(name)) or 'auto'}")
+    args = (config.get("args") or {}).items()
+    words += [shlex.quote(f"arg.{name}=" + str(value).replace(",", "\\,")) for name, value in args]
+    return " ".join([*words, *([f"repeats={item['repeats']}"] if int(item.get("repeats") or 1) > 1 else [])])
+
+
+def first_field(typed: Typed, knobs: Knobs) -> str:
+    """The first knob that matters: where the cursor begins."""
+    used = used_by(typed.algorithm)
+    return next((name for name in NUMBERS[:4] if name in used and settable(knobs, name)), "passes")
 
 
 def _cross_check(numbers: Mapping[str, int | None], problems: dict[str, str]) -> None:

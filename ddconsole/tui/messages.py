@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ddconsole.core.queue import Edit, Refusal
     from ddconsole.core.spec import SpecRefusal
-    from ddconsole.runner.intents import Plan
+    from ddconsole.runner.intents import OrderPlan, Plan, SheetPlan
 
 
 @dataclass
@@ -53,6 +53,37 @@ class RunCommand(Intent):
 
 
 @dataclass
+class TakeForm(Intent):
+    """Apply the edit of a form; `line` is the same in the queue's language, to look for doubles with."""
+
+    edit: Edit
+    line: str
+    seen: int | None = None
+    wish: Wish = "ask"
+
+
+@dataclass
+class WriteSheet(Intent):
+    """Write these experiments out for an editor, or all that wait; the answer is SheetWritten."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass
+class TakeSheet(Intent):
+    """Take a text that came back from an editor. `without` are experiments to leave alone."""
+
+    raw: bytes
+    without: frozenset[str] = frozenset()
+    wish: Wish = "ask"
+
+
+@dataclass
+class PlanOrders(Intent):
+    """Say which orders there could be; the answer is OrdersFound."""
+
+
+@dataclass
 class StartQueue(Intent):
     """Begin to work on the queue, or go on with it."""
 
@@ -76,22 +107,29 @@ class LeaveConsole(Intent):
 
 @dataclass
 class Accepted(Message):
-    """An intent is done and on disk. `notice` is what the queue has to say about it, if anything."""
+    """An intent is done and on disk.
+
+    `notice` is what the queue has to say about it, if anything; `ids` are waiting experiments that it has touched, and
+    `revision` is the queue's behind it.
+    """
 
     intent: Intent
     notice: str = ""
+    ids: tuple[str, ...] = ()
+    revision: int | None = None
 
 
 @dataclass
 class Refused(Message):
     """An intent was refused. `column` counts from 1 in the command's text as typed; `advice` says what to do
-    instead; `idea` has the words of a line that is no spec but may be kept."""
+    instead; `idea` has the words of a line that is no spec but may be kept; `code` is the word of the queue's rule."""
 
     intent: Intent
     what: str
     advice: str = ""
     column: int | None = None
     idea: str | None = None
+    code: str = ""
 
 
 @dataclass
@@ -104,13 +142,37 @@ class Foreseen(Message):
 
 @dataclass
 class Doubled(Message):
-    """A command was not done: the same work is there already, wholly or in part."""
+    """It was not done: the same work is there already, wholly or in part."""
 
-    intent: RunCommand
+    intent: RunCommand | TakeForm | TakeSheet
     plan: Plan
 
 
-Answer: TypeAlias = Accepted | Refused | Foreseen | Doubled
+@dataclass
+class SheetWritten(Message):
+    """Experiments as a text for an editor."""
+
+    intent: WriteSheet
+    text: str
+
+
+@dataclass
+class SheetOvertaken(Message):
+    """It was not done: some of its experiments have started, ended or been changed; the rest could be taken."""
+
+    intent: TakeSheet
+    found: SheetPlan
+
+
+@dataclass
+class OrdersFound(Message):
+    """Orders that could be accepted."""
+
+    intent: PlanOrders
+    orders: tuple[OrderPlan, ...]
+
+
+Answer: TypeAlias = Accepted | Refused | Foreseen | Doubled | SheetWritten | SheetOvertaken | OrdersFound
 
 
 @dataclass
@@ -118,3 +180,8 @@ class PasteCut(Message):
     """A paste of several lines went into a field of one line; `dropped` lines were left out."""
 
     dropped: int
+
+    @property
+    def words(self) -> str:
+        """What to say about it."""
+        return "1 more line was left out" if self.dropped == 1 else f"{self.dropped} more lines were left out"

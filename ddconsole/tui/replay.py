@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ddconsole.core.queue import Edit, Queue
     from ddconsole.runner.feed import View
+    from ddconsole.runner.intents import OrderPlan, SheetPlan
 
 REFUSAL = "this is a recording: nothing can be changed in it"
 
@@ -80,6 +81,18 @@ class ReplayController:
     async def plan(self, text: str) -> Refusal:
         """Refused."""
         return Refusal(REFUSAL, "read-only")
+
+    async def write_sheet(self, ids: tuple[str, ...]) -> str:
+        """Refused."""
+        raise RefusedError(REFUSAL)
+
+    async def plan_sheet(self, raw: bytes, without: frozenset[str] = frozenset()) -> SheetPlan:
+        """Refused."""
+        raise RefusedError(REFUSAL)
+
+    async def plan_orders(self) -> tuple[OrderPlan, ...]:
+        """Refused."""
+        raise RefusedError(REFUSAL)
 
     async def edit(self, edit: Edit, *, seen: int | None = None) -> Queue:
         """Refused."""

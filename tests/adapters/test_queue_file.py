@@ -106,3 +106,14 @@ def test_a_change_by_another_is_seen_as_stale_through_the_revision() -> None:
     command, seen = read(written(queue), applied(queue, Change("E1", repeats=5)))
     assert command is not None
     assert seen == queue.revision
+
+
+def test_what_is_left_out_does_not_move_the_place_of_a_mistake() -> None:
+    """The line is the one in the file, whatever of it is passed over."""
+    queue = queue_of(3)
+    text = written(queue).replace("B=20", "B=oops")
+    line = next(number for number, words in enumerate(text.splitlines(), start=1) if "oops" in words)
+    with pytest.raises(UsageError, match=rf"q.yaml:{line}:3: .*oops"):
+        queue_file.read_command(text.encode(), "q.yaml", "lab", context(queue), without=("E1",))
+    assert queue_file.read_command(text.encode(), "q.yaml", "lab", context(queue), without=("E3",))[0] is None
+    assert queue_file.read_sheet(text.encode(), "q.yaml", "lab").of == ("E1", "E2", "E3")

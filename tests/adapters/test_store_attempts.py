@@ -12,6 +12,7 @@ import pytest
 from ddconsole.adapters.store import SqliteStore
 from ddconsole.core.config import Algorithm, Config
 from ddconsole.core.errors import Failure, RefusedError
+from ddconsole.core.events import Event, Warned
 from ddconsole.core.experiment import Done, Failed, Origin, Outcome, Running
 from ddconsole.core.metrics import RequestRecord
 from ddconsole.core.ports import AttemptKey, Launched
@@ -183,3 +184,18 @@ def test_what_base_best_was_bound_to_is_what_runs(store: SqliteStore) -> None:
     store.edit("p", add(12))
     store.begin_attempt("p", "E1", {}, NOW, TREE)
     assert reopened(store).queue("p").items[0].config == TREE
+
+
+def test_the_newest_events_are_kept_and_their_numbers_go_on(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A console that runs for months does not grow for ever; nobody's place in the stream is given twice."""
+    monkeypatch.setattr("ddconsole.adapters.store.events.EVENTS_KEPT", 10)
+    for number in range(30):
+        store.append_event("p", Event(0, NOW, Warned(str(number))))
+    store.append_event("q", Event(0, NOW, Warned("another profile's")))
+    store.begin_run("p", "r1", 1, NOW)
+    kept = store.events("p")
+    assert [event.body.text for event in kept] == [str(number) for number in range(20, 30)]
+    assert store.append_event("p", Event(0, NOW, Warned("next"))).seq == 31
+    assert len(store.events("q")) == 1

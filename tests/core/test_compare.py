@@ -1,9 +1,13 @@
 """One result against another, prompts paired."""
 
+import math
 import random
 from typing import Any
 
-from ddconsole.core.compare import compare, reference_of, vs_reference
+import pytest
+
+from ddconsole.core.boots import E2E, STEP, TAU, Known
+from ddconsole.core.compare import Comparison, compare, own_interval, reference_of, vs_reference
 
 
 def item(identity: str, rates: dict[str, float], **changes: Any) -> dict[str, Any]:
@@ -62,7 +66,8 @@ def test_few_or_other_prompts_have_no_interval() -> None:
     other = compare(item("A", {"x": 200.0}), item("B", {"y": 100.0}))
     assert few is not None
     assert other is not None
-    assert few.to_json() == {"id": "B", "delta_pct": 100.0, "ci_pct": None}
+    assert few.to_json().items() >= {"id": "B", "delta_pct": 100.0, "ci_pct": None, "pairs": 2}.items()
+    assert few.settle_text == "fewer than three shared prompts say nothing of noise"
     assert (few.word, other.word, other.pairs) == ("not distinguishable", "not distinguishable", 0)
     assert abs(other.delta_pct - 100) < 1e-9
 
@@ -109,9 +114,166 @@ def test_vs_reference_object() -> None:
     """The item's `vs_reference`: id, percent, and half the interval."""
     base = rates(100, 0, 0)
     tree = item("E2", {p: r * 1.12 for p, r in base.items()})
-    assert vs_reference(tree, [chain("E1", base)], trained_block_size=8) == {
+    found = vs_reference(tree, [chain("E1", base)], trained_block_size=8)
+    assert found == {
         "id": "E1",
         "delta_pct": 12.0,
         "ci_pct": 0.0,
+        "low_pct": 12.0,
+        "high_pct": 12.0,
+        "word": "faster",
+        "pairs": 8,
+        "boots": [1, 1],
+        "repeats_to_settle": None,
+        "drift": None,
     }
     assert vs_reference(tree, [], trained_block_size=8) is None
+
+
+def boots(identity: str, means: list[float], algorithm: str = "tree", **changes: Any) -> list[dict[str, Any]]:
+    """One config measured on several boots: every prompt runs at the boot's rate."""
+    effective = {"algorithm": algorithm, "block_size": 8, "window": 2048}
+    return [
+        item(
+            f"{identity}{n}",
+            {f"p{i}": mean * (1 + i / 5) for i in range(6)},
+            effective=effective,
+            boot=f"{identity}-{n}",
+        )
+        | changes
+        for n, mean in enumerate(means)
+    ]
+
+
+def test_boots_are_a_level_of_their_own() -> None:
+    """Prompts that agree to the last digit do not make two restarts that differ by 5 % a certain 5 %."""
+    alone = compare(boots("A", [105])[0], boots("B", [100], "chain")[0])
+    assert alone is not None
+    assert (alone.word, alone.boots) == ("faster", (1, 1))
+    a, b = boots("A", [105]), boots("B", [95, 100, 105], "chain")
+    found = compare(a[0], b[0], [*a, *b])
+    assert found is not None
+    assert (found.word, found.boots) == ("not distinguishable", (1, 3))
+    assert found.low_pct is not None
+    assert found.low_pct < -5
+    assert "1 + 3 boots" in found.text
+
+
+def test_the_spread_of_boots_is_their_standard_error_by_students_t() -> None:
+    """95, 100, 105 on a logarithm: s = 0.05006, its mean over 3 boots and one more boot: ± t(2) · s · √(1 + 1/3).
+
+    The resampled distribution of so few boots is coarse, so the bound is compared within a fifth.
+    """
+    logs = [math.log(value) for value in (95, 100, 105)]
+    mean = sum(logs) / 3
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in logs) / 2)
+    expected = 4.303 * deviation * math.sqrt(1 + 1 / 3)
+    a, b = boots("A", [100]), boots("B", [95, 100, 105], "chain")
+    found = compare(a[0], b[0], [*a, *b])
+    assert found is not None
+    assert found.low_pct is not None
+    assert found.high_pct is not None
+    half = (math.log1p(found.high_pct / 100) - math.log1p(found.low_pct / 100)) / 2
+    assert half == pytest.approx(expected, rel=0.2)
+
+
+def test_delta_over_boots_is_of_their_geometric_means() -> None:
+    """(100 · 121)^½ = 110 against 100."""
+    a, b = boots("A", [100, 121]), boots("B", [100], "chain")
+    found = compare(a[0], b[0], [*a, *b])
+    assert found is not None
+    assert found.delta_pct == pytest.approx(10, abs=1e-9)
+
+
+def test_results_on_one_boot_are_one_boot() -> None:
+    """A kept engine that was measured twice did not start twice."""
+    a = [one | {"boot": "same"} for one in boots("A", [100, 102])]
+    assert len(Known(a).boots(a[0])) == 1
+
+
+def test_two_boots_of_one_config_are_compared_with_each_other() -> None:
+    """Not the config with itself, which would always be 0 %."""
+    a = boots("A", [100, 104])
+    found = compare(a[1], a[0], a)
+    assert found is not None
+    assert (found.delta_pct, found.boots) == (pytest.approx(4), (1, 1))
+
+
+def test_what_would_settle_it() -> None:
+    """Half-width h around a difference d: (h/d · 2.80/1.96)² measurements tell it four times out of five."""
+    found = Comparison("A", "B", 2.0, -2.0, 6.0, 8, (1, 1))
+    assert found.ci_pct == 4.0
+    assert found.repeats_to_settle == math.ceil((4.0 / 2.0 * 2.8016 / 1.96) ** 2) == 9
+    assert "about 9 measurements of each would settle it" in found.text
+    hopeless = Comparison("A", "B", 0.1, -3.9, 4.1, 8, (1, 1))
+    assert hopeless.repeats_to_settle is None
+    assert "take them as equal" in hopeless.text
+    assert Comparison("A", "B", 5.0, 1.0, 9.0, 8).repeats_to_settle is None
+
+
+def test_less_is_better_for_step_time() -> None:
+    """A longer step is slower."""
+    assert Comparison("A", "B", 10.0, 5.0, 15.0, 8, better=-1).word == "slower"
+    assert Comparison("A", "B", -10.0, -15.0, -5.0, 8, better=-1).word == "faster"
+
+
+def test_other_figures_are_paired_too() -> None:
+    """τ and step time from the totals of each prompt; a result of an older version has neither."""
+    full = {
+        "p0": [100, 1, 99, 0.9, 100, 25, 0.9],
+        "p1": [100, 2, 99, 1.8, 100, 20, 1.8],
+        "p2": [50, 1, 49, 0.9, 50, 10, 0.9],
+    }
+    more = {prompt: [*row[:5], row[5] * 0.8, row[6]] for prompt, row in full.items()}
+    a = item("A", {}, by_prompt=more, tok_s_e2e=1.0, tau=1.0, step_ms=1.0)
+    b = item("B", {}, by_prompt=full, tok_s_e2e=1.0, tau=1.0, step_ms=1.0)
+    tau, step = compare(a, b, figure=TAU), compare(a, b, figure=STEP)
+    assert tau is not None
+    assert step is not None
+    assert (tau.delta_pct, step.delta_pct) == (pytest.approx(25), pytest.approx(25))
+    assert (tau.word, step.word) == ("faster", "slower")
+    old = item("C", rates(100, 0, 0), tau=4.0)
+    told = compare(old, old | {"id": "D", "tau": 3.2}, figure=TAU)
+    assert told is not None
+    assert (told.delta_pct, told.ci_pct) == (pytest.approx(25), None)
+
+
+def test_own_interval_holds_the_figure() -> None:
+    """Around the result's own figure, wider with fewer prompts."""
+    wide, narrow = item("A", rates(100, 0.1, 1, 4)), item("B", rates(100, 0.1, 1, 40))
+    intervals = [own_interval(one, E2E) for one in (wide, narrow)]
+    for one, interval in zip((wide, narrow), intervals, strict=True):
+        assert interval is not None
+        assert interval[0] < one["tok_s_e2e"] < interval[1]
+    assert own_interval(item("C", {"a": 1.0, "b": 2.0}), E2E) is None
+
+
+def test_coverage_of_the_interval() -> None:
+    """Of 60 pairs of equal configs, three boots each, at most six are told apart: 95 % means that three would be.
+
+    P(more than 6 of 60 at 5 %) is 2 %, and the seeds are fixed.
+    """
+    told = 0
+    for seed in range(60):
+        draw = random.Random(seed)
+        bases = [draw.gauss(0, 0.3) for _ in range(8)]
+        results = []
+        for side in "AB":
+            own = [draw.gauss(0, 0.03) for _ in range(8)]
+            for boot in range(3):
+                shift = draw.gauss(0, 0.01)
+                speed = {f"p{i}": 100 * math.exp(bases[i] + own[i] + shift + draw.gauss(0, 0.01)) for i in range(8)}
+                results.append(item(f"{side}{boot}", speed, effective={"algorithm": side}, boot=f"{side}{boot}"))
+        found = compare(results[0], results[3], results)
+        assert found is not None
+        told += found.word != "not distinguishable"
+    assert told <= 6
+
+
+def test_the_same_suite_is_preferred_as_reference() -> None:
+    """A confirmed tree is held against a confirmed chain where there is one."""
+    speed = rates(100, 0, 0)
+    quick, confirm = chain("E11", speed), chain("E4", speed, suite="confirm")
+    assert reference_of(item("E9", speed, suite="confirm"), [quick, confirm], 8) is confirm
+    assert reference_of(item("E9", speed), [quick, confirm], 8) is quick
+    assert reference_of(item("E9", speed, suite="confirm"), [quick], 8) is quick

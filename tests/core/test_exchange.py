@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from fakes.queues import TREE, applied, begun, context, line, queue_of, state
 
-from ddconsole.core.exchange import Entry, Sheet, SheetRefused, command_of, sheet_of
+from ddconsole.core.exchange import Entry, Sheet, SheetRefused, command_of, leaving_out, overtaken, sheet_of
 from ddconsole.core.experiment import Origin
 from ddconsole.core.queue import Add, Draft, Hold, Queue, Refusal, Undo, by_id
 
@@ -122,3 +122,20 @@ def test_only_what_waits_can_be_written_out() -> None:
     queue = begun(applied(queue_of(2, sweep=True), Hold(("E2",))), "E1")
     assert sheet(queue, "S1").of == ("E2",)
     assert isinstance(sheet_of(queue, ("E1",), context(queue)), Refusal)
+
+
+def test_what_has_started_or_was_changed_since_is_named_and_can_be_left_out() -> None:
+    """Entries and removals alike; the rest of the sheet is taken as if they had never been in it."""
+    queue = queue_of(4)
+    written = sheet(queue)
+    later = begun(applied(queue, Hold(("E3",))), "E1")
+    late = overtaken(written, later)
+    assert list(late) == ["E1", "E3"]
+    assert "E1 is running" in late["E1"]
+    assert "changed by somebody else" in late["E3"]
+    entries = tuple(replace(entry, spec="b=16 B=40") for entry in written.entries if entry.id != "E1")
+    rest = leaving_out(replace(written, entries=entries), late.keys())
+    assert (rest.of, [entry.id for entry in rest.entries]) == (("E2", "E4"), ["E2", "E4"])
+    after = taken(later, rest)
+    assert [state(after, id_) for id_ in ("E1", "E3")] == ["running", "held"]
+    assert [item.config.budget for item in after.items if item.config and item.id in ("E2", "E4")] == [40, 40]

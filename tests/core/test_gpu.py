@@ -17,12 +17,12 @@ from ddconsole.core.gpu import (
     GpuTick,
     parse_number,
     parse_row,
-    problem_of,
     query_command,
 )
+from ddconsole.core.gpu_problem import problem_of
 
 DATA = Path(__file__).parent / "data"
-FOURTEEN = (*QUERY_FIELDS[:3], "pstate", "utilization.gpu", "utilization.memory", *QUERY_FIELDS[4:])
+FOURTEEN = (*QUERY_FIELDS[:3], "pstate", "utilization.gpu", "utilization.memory", *QUERY_FIELDS[4:12])
 THREE = ("index", "utilization.gpu", "power.draw")
 
 
@@ -53,13 +53,48 @@ def test_a_known_number_of_cards_completes_the_first_tick_at_once() -> None:
 
 @pytest.mark.parametrize(
     "cell",
-    ["[N/A]", "N/A", "[Not Supported]", "[Unknown Error]", "[GPU requires reset]", "[GPU is lost]", "Not Found", "",
+    ["[N/A]", "N/A", "[Not Supported]", "[Unknown Error]", "[GPU requires reset]", "Not Found", "",
      "[Insufficient Permissions]", "Requested functionality has been deprecated", "[anything new]", "ERR!", "nan"],
 )  # fmt: skip
 def test_every_spelling_of_no_value_is_unknown(cell: str) -> None:
     """Never 0, and the row's good fields stay."""
     sample = parse_row(["0", "50", cell], THREE)
     assert sample == GpuSample(0, utilization_pct=50.0, power_w=None)
+
+
+def test_a_row_whose_cells_say_that_the_card_is_lost_is_a_lost_card() -> None:
+    """It stands in the tick, without values, and says why."""
+    parser = GpuParser(fields=THREE, expected=2)
+    (tick,) = parser.feed(b"0, 50, 400.0\n1, [GPU is lost], [GPU is lost]\n")
+    assert [card.lost for card in tick.samples] == [None, "GPU is lost"]
+
+
+@pytest.mark.parametrize("domain", ["0000", "00000000"])
+def test_a_lost_card_that_is_named_by_its_bus_alone_is_known_again(domain: str) -> None:
+    """The bus id was read while it answered; a card never seen is a problem, and hides no other."""
+    parser = GpuParser(fields=("index", "pci.bus_id"), expected=2)
+    parser.feed(b"0, 00000000:01:00.0\n1, 00000000:C1:00.0\n")
+    line = f"Unable to determine the device handle for GPU{domain}:C1:00.0: GPU is lost.  Reboot the system\n"
+    (tick,) = parser.feed(b"0, 00000000:01:00.0\n" + line.encode())
+    assert [(card.index, bool(card.lost)) for card in tick.samples] == [(0, False), (1, True)]
+    (stranger,) = GpuParser(fields=THREE).feed(line.encode())
+    assert stranger.problem is not None
+    assert stranger.problem.code == "device-lost"
+
+
+def test_cards_that_are_not_asked_any_more_stand_in_every_tick() -> None:
+    """nvidia-smi ends at a lost card; the others are asked alone, and the lost one is still shown."""
+    parser = GpuParser(fields=THREE, expected=1, lost=(GpuSample(1, lost="GPU is lost"),))
+    (tick,) = parser.feed(b"0, 50, 400.0\n")
+    assert [card.index for card in tick.samples] == [0, 1]
+
+
+def test_a_card_split_by_mig_tells_no_utilization_and_says_so() -> None:
+    """Memory and power are the whole card's; utilization is unknown, never 0."""
+    row = parse_row(["0", "[N/A]", "36537", "81920", "87.31", "33", "Enabled"],
+                    ("index", "utilization.gpu", "memory.used", "memory.total", "power.draw", "temperature.gpu",
+                     "mig.mode.current"))  # fmt: skip
+    assert row == GpuSample(0, None, None, None, 36537, 81920, 33.0, 87.31, mig=True)
 
 
 @pytest.mark.parametrize(
@@ -181,6 +216,7 @@ def test_the_command_names_the_fields_in_the_order_in_which_they_are_read() -> N
     command = query_command(500)
     assert command[2:4] == ("nvidia-smi", "--query-gpu=" + ",".join(QUERY_FIELDS))
     assert command[-2:] == ("-lms", "500")
+    assert query_command(only=(0, 2))[3:5] == ("-i", "0,2")
 
 
 @settings(deadline=None)

@@ -104,6 +104,12 @@ def test_itl_is_unknown_without_counts_by_chunk() -> None:
     assert metrics.itl(record("a", chunks=((0.1, 0), (0.2, 0)), completion_tokens=7)) == ()
 
 
+def test_as_many_chunks_as_tokens_are_one_token_each() -> None:
+    """The usage comes at the end alone, and no other split is possible."""
+    even = record("a", chunks=((0.1, 0), (0.2, 0), (0.4, 0)), completion_tokens=3)
+    assert metrics.itl(even) == pytest.approx((0.1, 0.2))
+
+
 def test_itl_spans_chunks_that_brought_no_token() -> None:
     """Held-back text without a token belongs to the gap before the next token."""
     gaps = metrics.itl(record("a", chunks=((0.1, 1), (0.2, 0), (0.3, 2)), completion_tokens=3))

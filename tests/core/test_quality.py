@@ -7,10 +7,11 @@ import pytest
 from fakes.records import record
 
 from ddconsole.core.levels import sums_of
+from ddconsole.core.metrics import RequestRecord
 from ddconsole.core.quality import (
+    Control,
     Level,
     compare_texts,
-    divergence,
     fault_of,
     inspect_drafter,
     inspect_records,
@@ -18,6 +19,7 @@ from ddconsole.core.quality import (
     loop_chars,
     self_divergence,
 )
+from ddconsole.core.stats import fisher_more
 
 PROSE = (
     "A draft tree holds several guesses for each position. The target looks at all of them in one pass, keeps the "
@@ -123,20 +125,56 @@ def test_working_drafter_raises_nothing() -> None:
     assert inspect_drafter(sums_of([])) == ()
 
 
-def test_divergence_against_its_floor() -> None:
-    """Answers that leave the reference's more often than it leaves itself are a warning."""
-    records = [record("a", text="x"), record("b", text="y"), record("c", text="z")]
-    references = {"a": "x", "b": "other", "z": "never asked"}
-    assert divergence({"a": "x", "b": "y"}, references) == 0.5
-    (finding,) = compare_texts(records, references, 0.1)
-    assert (finding.level, finding.prompts) == (Level.WARN, ("b",))
-    assert compare_texts(records, references, 0.5) == ()
-    assert compare_texts(records, {}, None) == ()
-    assert [found.level for found in compare_texts(records, references, None)] == [Level.NOTE]
+def control(texts: dict[str, str], differing: int = 0, repeated: int = 8) -> Control:
+    return Control("E1", texts, differing, repeated)
+
+
+def answers(count: int, differing: int) -> list[RequestRecord]:
+    return [record(f"p{n}", text="other" if n < differing else "x") for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("differing", "floor", "level"),
+    [
+        (0, (0, 8), None),
+        (1, (0, 8), Level.NOTE),
+        (3, (0, 8), Level.NOTE),
+        (4, (0, 8), Level.WARN),
+        (8, (0, 8), Level.WARN),
+        (4, (2, 8), Level.NOTE),
+        (8, (0, 0), Level.NOTE),
+    ],
+)
+def test_divergence_against_the_controls_floor(differing: int, floor: tuple[int, int], level: Level | None) -> None:
+    """A warning only where it is more than what the control does to itself: 3 of 8 against 0 of 8 has p 0.10, 4 has
+    0.04; with 2 of 8 as floor 4 says nothing; without a floor nothing is held against a config."""
+    same = {f"p{n}": "x" for n in range(8)} | {"never asked": "y"}
+    found = compare_texts(answers(8, differing), control(same, *floor))
+    assert [finding.level for finding in found] == ([] if level is None else [level])
+    if found:
+        assert found[0].prompts == tuple(f"p{n}" for n in range(differing))
+        assert f"{differing} of 8 answers differ from those of E1" in found[0].text
 
 
 def test_self_divergence_is_over_repeated_prompts() -> None:
-    """Prompts asked once say nothing."""
+    """Prompts asked once say nothing; failed requests neither."""
     asked = [record("a", text="x"), record("a", text="x"), record("b", text="x"), record("b", text="y"), record("c")]
-    assert self_divergence(asked) == 0.5
-    assert self_divergence([record("c")]) is None
+    assert self_divergence(asked) == (1, 2)
+    assert self_divergence([record("c"), record("c", error="cut: gone")]) == (0, 0)
+    made = Control.of("E1", asked)
+    assert (made.differing, made.repeated, made.texts["b"]) == (1, 2, "x")
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ((4, 4, 0, 4), 1 / 70),
+        ((3, 4, 0, 4), 1 / 14),
+        ((4, 8, 0, 8), 1 / 26),
+        ((0, 8, 0, 8), 1.0),
+        ((1, 2, 1, 2), 5 / 6),
+    ],
+)
+def test_fishers_exact_test(table: tuple[int, int, int, int], expected: float) -> None:
+    """By hand: 4 of 4 against 0 of 4 is 1/C(8,4); 3 of 4 is 4·1/C(8,3)·… = C(5,1)/C(8,4); 4 of 8 is C(12,4)/C(16,8)."""
+    assert fisher_more(*table) == pytest.approx(expected)

@@ -162,6 +162,15 @@ def test_words_are_refused_as_a_spec_and_offered_as_an_idea(line: str) -> None:
     assert "idea" in against.advice
 
 
+@pytest.mark.parametrize("line", ["foo E3", "foo b=16", "explode", "foo E3 b=16", "Q"])
+def test_a_word_before_ids_and_values_is_an_unknown_verb_and_no_idea(line: str) -> None:
+    """What can be meant only as a command is told which commands there are."""
+    against = refusal(line)
+    assert (against.column, against.idea) == (1, None)
+    assert against.reason.startswith("unknown verb")
+    assert "add, next, after" in against.advice
+
+
 def test_a_spec_with_a_slip_is_not_taken_for_words() -> None:
     assert refusal("add b=16 budgte=4").idea is None
 

@@ -199,7 +199,27 @@ def test_repeats_are_pooled_and_the_worst_score_counts() -> None:
     found = item(summaries)
     assert found["coding"] == {"passed": 3, "total": 5}
     assert (found["tau_n"], found["tau"]) == (10, pytest.approx(581 / 150, abs=1e-4))
-    assert found["by_prompt"]["p0"] == [581, pytest.approx(6.41)]
+    one_decode, other_decode = 480 + 99, 3.0 + 3.0
+    assert found["by_prompt"]["p0"] == pytest.approx([581, 6.41, one_decode, other_decode, 581, 150, 6.0])
+
+
+def test_samples_and_early_ends_are_said() -> None:
+    """pass@1 with its samples, tasks that were not asked, and the rule that ended a pass."""
+    ended = {"code": "hopeless", "text": "τ 1.50 after 3 prompts is hopeless against E14's 4.80"}
+    sampled = coding(FIVE, 13, 15, samples=3, pass_at_1=13 / 15)
+    line = verdict_line(TREE, {"coding": [sampled]}, Outcome.PASSED, None)
+    assert line.startswith("coding 13/15 (pass@1 87 %, 3 samples a task) · ".replace("87 %", "87%"))
+    assert item({"coding": [sampled]})["pass_at_1"] == pytest.approx(13 / 15)
+    cut = {"coding": [coding(FIVE[:3], 3, 3, not_asked=2, ended_early=ended)]}
+    line = verdict_line(TREE, cut, Outcome.PASSED, None)
+    assert line.startswith("coding 3/3 (2 not asked) · ")
+    assert line.endswith(f" · coding ended early: {ended['text']}")
+
+
+def test_item_names_its_suite_and_boot() -> None:
+    """What pairs and groups results."""
+    found = item(GOOD)
+    assert (found["suite"], found["boot"]) == ("quick", None)
 
 
 def test_throughput_speaks_where_there_is_no_coding_pass() -> None:

@@ -172,6 +172,18 @@ def test_the_list_the_versions_and_one_card(ask: Any) -> None:
     assert ask("-i", "2,3", "--query-gpu=index", "--format=csv,noheader")[1] == ["2", "3"]
 
 
+def test_the_ways_between_cards(ask: Any) -> None:
+    """`topo -m` and `topo -p2p r`, as the driver prints them: tabs, an underlined head, a legend."""
+    status, lines = ask("topo", "-m")
+    assert status == 0
+    assert lines[0].startswith("\x1b[4m\tGPU0\tGPU1")
+    assert lines[1].split("\t")[:6] == ["GPU0", " X ", "NODE", "NODE", "NODE", "SYS"]
+    assert lines[1].split("\t")[10] == "0"
+    status, lines = ask("topo", "-p2p", "r")
+    assert (status, lines[1].split()) == (0, ["GPU0", "X", *["OK"] * 7])
+    assert ask("topo", "-x")[0] == 1
+
+
 def test_the_table_is_straight_and_names_processes(ask: Any, tmp_path: Path) -> None:
     """Every line as wide as its frame, idle and busy."""
     idle = ask()[1]

@@ -16,7 +16,7 @@ from ddconsole.engines.sglang.phases import PhaseClock
 
 DATA = Path(__file__).parent / "data"
 BOOTS = sorted(DATA.glob("boot-*.log"))
-FORK = (DATA / "boot-ddtree-fork-b16-B24-trained-8.log").read_bytes()
+LOGS = sorted(DATA.glob("*.log"))
 
 
 def state(log: BootLog) -> tuple[Any, ...]:
@@ -70,28 +70,95 @@ def test_decode_lines_are_told() -> None:
 def test_a_mismatch_is_one_warning_though_every_rank_prints_it() -> None:
     """Eight ranks, one warning."""
     (warning,) = boot("boot-ddtree-fork-b16-B24-trained-8").facts.warnings
-    assert "block size mismatch" in warning
+    assert warning.code == "block-size-mismatch"
+    assert "trained at block size 8 and runs at 16" in warning.what
+    assert "block size mismatch" in warning.evidence
+    assert warning.advice
 
 
-@pytest.mark.parametrize("path", [*BOOTS, DATA / "fail-sm120-shared-memory.log"], ids=lambda path: path.stem)
+def whole(data: bytes) -> tuple[list[str], tuple[Any, ...]]:
+    """Lines and state after one feed."""
+    log = BootLog()
+    return log.feed(data, 0.0), state(log)
+
+
+def in_pieces(data: bytes, edges: list[int]) -> tuple[list[str], tuple[Any, ...]]:
+    """Lines and state after a feed for each piece between two edges."""
+    log = BootLog()
+    lines = [line for a, b in pairwise([0, *edges, len(data)]) for line in log.feed(data[a:b], 0.0)]
+    return lines, state(log)
+
+
+@pytest.mark.parametrize("path", [BOOTS[0], DATA / "fail-sm120-shared-memory.log"], ids=lambda path: path.stem)
 def test_byte_by_byte_is_the_same_as_whole(path: Path) -> None:
     """Cut at every place: the same state and the same lines."""
     data = path.read_bytes()
-    whole, parts = BootLog(), BootLog()
-    lines = whole.feed(data, 0.0)
-    assert [line for i in range(len(data)) for line in parts.feed(data[i : i + 1], 0.0)] == lines
-    assert state(parts) == state(whole)
+    assert in_pieces(data, list(range(1, len(data)))) == whole(data)
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.integers(0, len(FORK)), max_size=40))
-def test_cut_anywhere_the_state_is_the_same(cuts: list[int]) -> None:
-    """Pieces of random size."""
-    whole, parts = BootLog(), BootLog()
-    lines = whole.feed(FORK, 0.0)
-    edges = [0, *sorted(cuts), len(FORK)]
-    assert [line for a, b in pairwise(edges) for line in parts.feed(FORK[a:b], 0.0)] == lines
-    assert state(parts) == state(whole)
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)
+def test_line_by_line_is_the_same_as_whole(path: Path) -> None:
+    """Blocks of lines are read another way than single ones."""
+    data = path.read_bytes()
+    ends = [place + 1 for place, byte in enumerate(data) if byte == ord("\n")]
+    assert in_pieces(data, ends) == whole(data)
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)
+@settings(max_examples=12, deadline=None)
+@given(size=st.integers(2, 5_000), cuts=st.lists(st.integers(0, 30_000), max_size=40))
+def test_every_sample_cut_anywhere_gives_the_same(path: Path, size: int, cuts: list[int]) -> None:
+    """Phases, facts, bars, decode line, lines and failure, in pieces of one size and in pieces of any."""
+    data = path.read_bytes()
+    expected = whole(data)
+    assert in_pieces(data, list(range(size, len(data), size))) == expected
+    assert in_pieces(data, sorted(min(cut, len(data)) for cut in cuts)) == expected
+
+
+STAMPED = st.builds(
+    lambda rank, message: f"[2026-11-18 14:02:0{len(message) % 10}{rank}] {message}",
+    st.sampled_from(["", " TP0", " TP3", " DP1 TP7"]),
+    st.sampled_from(
+        [
+            "Init parallel begin.", "Load weight begin. avail mem=94.23 GB", "KV Cache is allocated.",
+            "Load weight end. elapsed=4.14 s, type=Qwen3ForCausalLM, avail mem=21.03 GB",
+            "Capture target verify CUDA graph begin. backend=full, num_tokens_per_req=13, avail mem=1.63 GB",
+            "Decode batch, #running-req: 1, accept len: 4.62, accept rate: 0.52, cuda graph: True, gen throughput "
+            "(token/s): 141.20, #queue-req: 0",
+            "Decode batch, #running-req: 1, accept len: 1.02, accept rate: 0.01, cuda graph: False, gen throughput "
+            "(token/s): 31.20, #queue-req: 0",
+            "Decode batch [7], accept len: 1.10, cuda graph: True, gen throughput (token/s): 1.0",
+            "Prefill batch, #new-seq: 1, #new-token: 71, cuda graph: False, input throughput (token/s): 3.10",
+            'INFO:     127.0.0.1:51450 - "POST /v1/chat/completions HTTP/1.1" 200 OK',
+            'INFO:     127.0.0.1:51450 - "GET /x?api_key=abcdefgh HTTP/1.1" 401 Unauthorized',
+            "DFLASH block size mismatch: using speculative_num_draft_tokens=16 but draft config block_size=8.",
+            "Scheduler hit an exception: Traceback (most recent call last):",
+            "NCCL error in: x", "The server is fired up and ready to roll!", "nothing of note", "bs=[2, 4]",
+            "server_args={api_key='sk-EXAMPLE-do-not-show'}", "x < 3 and 3:<4", "",
+        ]
+    ),
+)  # fmt: skip
+ODD = st.sampled_from(
+    [
+        "  File \"x.py\", line 3, in f", "ValueError: odd", "", "   ", "\tindented", "caf\u00e9 \u2588\u2588",
+        "\x1b[31mred\x1b[0m", "Multi-thread loading shards:  25% Completed | 1/4 [00:03<00:09,  3.01s/it]",
+        "Capturing batches (bs=8 avail_mem=9.55 GB):  20%|\u2588\u2588  | 1/5 [00:01<00:04,  1.80s/it]", "x" * 5_000,
+        "Decode batch, accept len: 1.01, gen throughput (token/s): 9.0",
+    ]
+)  # fmt: skip
+LOG_LINES = st.lists(st.tuples(st.one_of(STAMPED, STAMPED, ODD), st.sampled_from(["\n", "\n", "\n", "\r\n", "\r", ""])))
+
+
+@settings(max_examples=150, deadline=None)
+@given(parts=LOG_LINES, junk=st.binary(max_size=6), cuts=st.lists(st.integers(0, 4_000), max_size=10))
+def test_any_mix_of_lines_cut_anywhere_gives_the_same(
+    parts: list[tuple[str, str]], junk: bytes, cuts: list[int]
+) -> None:
+    """Routine in runs, glued lines, bars, colours, bad bytes, secrets and silent troubles in any order."""
+    half = len(parts) // 2
+    head, tail = ("".join(text + end for text, end in some).encode() for some in (parts[:half], parts[half:]))
+    data = head + junk + tail
+    assert in_pieces(data, sorted(min(cut, len(data)) for cut in cuts)) == whole(data)
 
 
 @settings(deadline=None)
@@ -105,9 +172,9 @@ def test_no_bytes_raise(pieces: list[bytes]) -> None:
     assert log.failure(None).what
 
 
-def line(rank: str, message: str) -> bytes:
+def line(rank: str, message: str, second: int = 1) -> bytes:
     """A line as SGLang's logger writes it."""
-    return f"[2026-11-18 14:02:01{' ' if rank else ''}{rank}] {message}\n".encode()
+    return f"[2026-11-18 14:02:{second:02d}{' ' if rank else ''}{rank}] {message}\n".encode()
 
 
 def shard(done: int, total: int = 4) -> bytes:
@@ -166,7 +233,7 @@ def test_one_gpu_has_no_rank_in_its_lines() -> None:
     """As the real SGLang prints on one device."""
     log = BootLog()
     log.feed(line("", "Load weight begin. avail mem=21.55 GB") + shard(4), 0.0)
-    log.feed(b"\n" + line("", "KV Cache is allocated. dtype: x, #tokens: 8192, K size: 0.22 GB"), 5.0)
+    log.feed(b"\n" + line("", "KV Cache is allocated. dtype: x, #tokens: 8192, K size: 0.22 GB", second=6), 5.0)
     assert log.progress.phase is Phase.KV
     assert log.progress.finished[Phase.LOAD_TARGET] == 5.0
 
@@ -222,3 +289,62 @@ def test_a_false_ready_still_tells_that_the_port_was_held() -> None:
     assert log.progress.fired_up
     assert log.facts.bind_failed is not None
     assert "address already in use" in log.facts.bind_failed
+
+
+@pytest.mark.parametrize(
+    ("name", "dialect"),
+    [("boot-0.5.11-dflash-b8", "0.5.11 to 0.5.12"), ("boot-0.5.23-dflash-b8", "0.5.16 or later")],
+)
+def test_the_dialect_is_told_by_its_words(name: str, dialect: str) -> None:
+    """Old engines load, allocate and capture for the target before they load the draft."""
+    assert boot(name).facts.dialect == dialect
+
+
+def test_phases_come_from_the_logs_own_time_when_its_lines_came_late() -> None:
+    """After a lost connection a whole boot arrives at once; nine minutes are not told as none."""
+    finished = boot("boot-ddtree-fork-b8-B12").progress.finished
+    assert finished[Phase.LOAD_TARGET] == pytest.approx(400, abs=2)
+    assert finished[Phase.GRAPHS] == pytest.approx(48, abs=2)
+    assert sum(finished.values()) == pytest.approx(513, abs=5)
+
+
+def test_stamps_that_agree_leave_the_finer_time_of_arrival() -> None:
+    """Stamps are whole seconds."""
+    log = BootLog()
+    log.feed(line("", "Load weight begin."), 10.0)
+    log.feed(line("", "KV Cache is allocated.", second=4), 12.345)
+    assert log.progress.finished[Phase.LOAD_TARGET] == pytest.approx(2.345)
+
+
+def test_each_rank_tells_how_long_it_loaded_and_which_are_waited_for() -> None:
+    """The slow disk or card of eight is named."""
+    log = boot("boot-0.5.23-dflash-b8")
+    loads = log.progress.loads
+    assert set(loads) == {"target", "draft"}
+    assert all(390 < seconds < 410 for seconds in loads["target"].values())
+    assert len(loads["target"]) > 1
+    late = BootLog()
+    late.feed(b"".join(line(f"TP{rank}", "Load weight begin.") for rank in range(4)), 0.0)
+    late.feed(b"".join(line(f"TP{rank}", "KV Cache is allocated.") for rank in (0, 1, 3)), 1.0)
+    assert late.progress.phase is Phase.LOAD_TARGET
+    assert late.progress.waits_for == ("TP2",)
+
+
+def test_the_real_engines_boot_is_followed_to_its_ready() -> None:
+    """SGLang 0.5.23 as it printed on a CPU: warnings without a prefix, one rank, no speculation."""
+    progress = boot("real-0.5.23-cpu-boot-8-shards").progress
+    assert progress.phase is Phase.READY
+    assert progress.target == ShardBar(8, 8)
+    assert progress.draft is None
+    assert progress.loads == {"target": {"": 4.14}}
+    assert {Phase.INIT, Phase.LOAD_TARGET, Phase.KV, Phase.WARMUP} == set(progress.finished)
+    assert boot("real-0.5.23-cpu-boot").facts.warnings == ()
+
+
+def test_a_line_of_many_megabytes_costs_no_memory() -> None:
+    """It is told once, cut, and the line after it is read."""
+    log = BootLog()
+    lines = [line for _ in range(80) for line in log.feed(b"y" * 65_536, 0.0)]
+    assert [len(line) for line in lines] == [4096]
+    assert log.feed(b"\n" + line("", "Load weight begin."), 0.0) == ["[2026-11-18 14:02:01] Load weight begin."]
+    assert log.progress.phase is Phase.LOAD_TARGET

@@ -205,3 +205,33 @@ def test_versions() -> None:
     """Releases, local parts, and what is none."""
     assert parse_version("v0.5.23+ddtree.g1a2b") == (0, 5, 23)
     assert parse_version("unknown") is None
+
+
+@pytest.mark.parametrize("key", ["spec_draft_token_num", "spec_proposed_drafts", "spec_num_proposed_drafts"])
+def test_each_versions_name_of_the_proposed_drafts(key: str) -> None:
+    """0.5.10, 0.5.11, 0.5.12 and later; in both endpoints."""
+    details = {"spec_verify_ct": 2, key: 14}
+    native, _ = read_all(NativeDialect(), {"text": "x", "meta_info": {"completion_tokens": 9, **details}})
+    chat, _ = read_all(ChatDialect(), {"choices": [], "sglext": {"spec_tokens_details": details}})
+    assert (native.proposed_drafts, chat.proposed_drafts) == (14, 14)
+
+
+def test_the_engines_own_times_of_a_request() -> None:
+    """`e2e_latency` in every version, `first_token_latency` with --enable-metrics; nonsense is unknown."""
+    meta = {"completion_tokens": 9, "finish_reason": {"type": "stop"}, "e2e_latency": 0.5, "first_token_latency": 0.1}
+    answer, _ = read_all(NativeDialect(), {"text": "x", "meta_info": meta})
+    assert (answer.server_e2e_s, answer.server_ttft_s) == (0.5, 0.1)
+    odd, _ = read_all(
+        NativeDialect(), {"text": "x", "meta_info": meta | {"e2e_latency": "soon", "first_token_latency": -1}}
+    )
+    assert (odd.server_e2e_s, odd.server_ttft_s) == (None, None)
+
+
+def test_tool_calls_are_output_and_a_second_choice_is_not() -> None:
+    """Names and arguments are kept; a choice that was not asked for is passed over."""
+    call = {"index": 0, "delta": {"tool_calls": [{"function": {"name": "run", "arguments": '{"a": 1}'}}]}}
+    other = {"index": 1, "delta": {"content": "not ours"}}
+    answer, _ = read_all(ChatDialect(), {"choices": [other, call]}, {"choices": [other]})
+    assert (answer.tool_calls, answer.text) == ('run{"a": 1}', "")
+    opening, _ = read_all(ChatDialect(), {"choices": [{"delta": {"tool_calls": [{"id": "x"}]}}]})
+    assert opening.tool_calls == " "

@@ -138,6 +138,9 @@ def test_off_must_not_draft(make_profile: MakeProfile) -> None:
     [
         (TREE, 13, "verify width 13 (log)"),
         (TREE, 16, "verify width 13, padded to 16 (log)"),
+        (TREE, 32, "verify width 13, padded to 32 (log)"),
+        (TREE, 25, "identity-mismatch"),
+        (TREE, 14, "verify width 13, padded to 14 (log)"),
         (TREE, 8, "verify-graph-too-small"),
         (TREE, None, "verify width 13 (no verify graph in the log)"),
         (Config(Algorithm.CHAIN, 8), 8, "verify width 8 (log)"),
@@ -149,6 +152,17 @@ def test_the_verify_graph_has_to_hold_the_tree(config: Config, logged: int | Non
     """A graph sized to b in place of B + 1 is a named failure."""
     verdict = check_verify_width(config, logged)
     assert (verdict.cause if isinstance(verdict, Failure) else verdict) == outcome
+
+
+@pytest.mark.parametrize(("width", "cause"), [(8, "verify-graph-too-small"), (25, "identity-mismatch")])
+def test_a_fork_that_ignores_the_budget_is_found_by_its_graph_alone(
+    make_profile: MakeProfile, width: int, cause: str
+) -> None:
+    """It repeats the budget that was asked, its worker says nothing, and only the verify graph tells."""
+    failure = judged(make_profile(ENGINE), facts=BootFacts(block_size=8, window=2048, verify_width=width))
+    assert isinstance(failure, Failure)
+    assert failure.cause == cause
+    assert f"num_tokens_per_req={width}" in failure.evidence
 
 
 def test_arguments_of_the_experiment_must_be_as_asked(make_profile: MakeProfile) -> None:

@@ -1,4 +1,4 @@
-"""What is found before a launch: rules of the config, and the state of the host."""
+"""What is found before a launch, by the real scripts on this machine: rules of the config, state of the host."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import pytest
 
 from ddconsole.adapters.local import LocalHost
 from ddconsole.core.config import Algorithm, Config
-from ddconsole.core.ports import Finding
+from ddconsole.core.errors import UnreachableError
+from ddconsole.core.ports import Finding, Preflight
 from ddconsole.engines.launch.ports import choose_port
-from ddconsole.engines.sglang.preflight import block_size_in, check_disk, preflight, trained_block_size
+from ddconsole.engines.sglang.preflight import preflight
 from ddconsole.engines.sglang.rules import check_config
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from ddconsole.core.profile import Profile
@@ -25,6 +26,33 @@ if TYPE_CHECKING:
     MakeProfile = Callable[..., Profile]
 
 TREE = Config(Algorithm.TREE, block_size=8, budget=12, topk=2, window=2048)
+SAYS_OF_THIS_MACHINE = {
+    "jit-cold",
+    "disk-low",
+    "tmp-low",
+    "shm-small",
+    "memory-low",
+    "cpu-governor",
+    "xid",
+    "toolkit-old",
+}
+"""Findings that depend on where the tests run."""
+
+HELP = """
+usage: engine [-h]
+
+options:
+  -h, --help            show this help message and exit
+  --model-path MODEL_PATH, --model MODEL_PATH
+  --host HOST           Address. --port is another flag.
+  --port PORT
+  --speculative-algorithm SPECULATIVE_ALGORITHM
+  --speculative-draft-model-path PATH
+  --speculative-num-draft-tokens N
+  --speculative-ddtree-budget N
+  --speculative-draft-window-size N
+  --version
+"""
 
 
 def tree(b: int = 8, budget: int = 12, topk: int | None = 2, window: int | None = 2048, **args: str) -> Config:
@@ -43,16 +71,19 @@ def tree(b: int = 8, budget: int = 12, topk: int | None = 2, window: int | None 
         (tree(window=8), 8, []),
         (tree(window=None), 8, []),
         (tree(budget=5), 8, [("warn", "budget-below-depth")]),
-        (tree(budget=7), 8, [("note", "budget-is-spine")]),
-        (tree(topk=6), 8, [("note", "topk-cap-unused")]),
+        (tree(budget=7), 8, [("note", "spine-only")]),
+        (tree(topk=6), 8, [("note", "topk-not-reached")]),
         (tree(topk=1), 8, [("note", "topk-one")]),
         (tree(page_size="64"), 8, [("block", "page-size")]),
-        (tree(budget=7, page_size="64"), 8, [("note", "budget-is-spine"), ("warn", "page-size")]),
+        (tree(budget=7, page_size="64"), 8, [("note", "spine-only"), ("warn", "page-size")]),
         (tree(attention_backend="fa3"), 8, [("warn", "tree-backend")]),
         (tree(port="1"), 8, [("block", "spelling")]),
+        (tree(pp_size="2"), 8, [("block", "pipeline-parallel")]),
+        (tree(enable_dp_attention="true"), 8, [("block", "dp-attention")]),
+        (tree(enable_dp_attention="true", enable_dp_lm_head="true"), 8, []),
         (Config(Algorithm.CHAIN, 8, window=2048), 8, []),
         (Config(Algorithm.CHAIN, 16, window=8, args=(("page-size", "64"),)), 8,
-         [("warn", "trained-block-size"), ("block", "window-below-block")]),
+         [("block", "window-below-block"), ("warn", "trained-block-size")]),
         (Config(Algorithm.OFF), None, []),
     ],
 )  # fmt: skip
@@ -64,37 +95,20 @@ def test_rules(make_profile: MakeProfile, config: Config, trained: int | None, e
 def test_the_warning_carries_the_published_loss(make_profile: MakeProfile) -> None:
     """Trained at 8, run at 16."""
     (finding,) = check_config(make_profile(), tree(16, 26), 8)
-    assert "4.61 -> 4.28" in finding.text
-
-
-@pytest.mark.parametrize(
-    ("config", "size"),
-    [
-        ({"dflash_config": {"block_size": 8}, "block_size": 16}, 8),
-        ({"block_size": 16}, 16),
-        ({"dflash_config": {}}, None),
-        ({"dflash_config": []}, None),
-        ([], None),
-    ],
-)
-def test_the_trained_block_size_is_read_where_the_engine_reads_it(config: Any, size: int | None) -> None:
-    """First in dflash_config, then at the top."""
-    assert block_size_in(json.dumps(config)) == size
-
-
-def test_text_that_is_no_json_has_no_block_size() -> None:
-    """A missing file answers with nothing."""
-    assert block_size_in("") is None
+    assert "4.61 → 4.28" in finding.advice
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own, first in PATH a folder for programs."""
+    """A home of its own, first in PATH a folder for programs; an engine, a target and a drafter as they should be."""
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    for name in ("HF_HOME", "HF_HUB_CACHE"):
+    for name in ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         monkeypatch.delenv(name, raising=False)
+    program(tmp_path, "my-engine", f"if [ $1 = --version ]; then echo engine 1.2.3; else cat <<'END'{HELP}END\nfi")
+    checkpoint(tmp_path / "M", shards=4)
+    drafter(tmp_path / "D", 8)
     return tmp_path
 
 
@@ -105,75 +119,179 @@ def program(home: Path, name: str, script: str) -> None:
     path.chmod(0o755)
 
 
-def drafter(folder: Path, size: int) -> None:
-    """A drafter's config.json."""
+def checkpoint(folder: Path, shards: int, **config: Any) -> None:
+    """A model's folder with an index and all its files."""
     folder.mkdir(parents=True)
-    (folder / "config.json").write_text(json.dumps({"dflash_config": {"block_size": size}}))
+    names = [f"model-{n:05d}-of-{shards:05d}.safetensors" for n in range(1, shards + 1)]
+    for name in names:
+        (folder / name).write_bytes(b"x" * 100)
+    index = {"metadata": {"total_size": 90 * shards}, "weight_map": {f"layer.{name}": name for name in names}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=2))
+    (folder / "config.json").write_text(json.dumps(config, indent=2))
 
 
-async def test_the_drafters_config_is_read_on_the_host(home: Path, make_profile: MakeProfile) -> None:
-    """By its path below the home, or by its name in the cache; the profile's word goes first."""
-    drafter(home / "models/D one", 4)
-    drafter(home / ".cache/huggingface/hub/models--SubSir--K/snapshots/abc", 8)
+def drafter(folder: Path, size: int) -> None:
+    """A drafter's folder, one shard."""
+    checkpoint(folder, 1, dflash_config={"block_size": size})
+
+
+async def found(
+    make_profile: MakeProfile, config: Config = TREE, *, port: int | None = None, **engine: Any
+) -> Preflight:
+    """The preflight of a profile on this machine."""
     host = LocalHost()
-    assert await trained_block_size(make_profile({"drafter": "models/D one"}), host) == 4
-    assert await trained_block_size(make_profile({"drafter": "SubSir/K"}), host) == 8
-    assert await trained_block_size(make_profile({"drafter": "SubSir/none"}), host) is None
-    assert await trained_block_size(make_profile({"drafter": "SubSir/K", "trained_block_size": "16"}), host) == 16
+    profile = make_profile({"command": ["my-engine"]} | engine)
+    try:
+        return await preflight(profile, host, config, port or await choose_port(host))
+    finally:
+        await host.close()
 
 
-def codes(findings: tuple[Finding, ...]) -> list[tuple[str, str]]:
-    """Level and code of each."""
-    return [(finding.level, finding.code) for finding in findings]
+def codes(findings: Sequence[Finding]) -> list[tuple[str, str]]:
+    """Level and code of each, without those that speak of the machine that the test runs on."""
+    return [(finding.level, finding.code) for finding in findings if finding.code not in SAYS_OF_THIS_MACHINE]
 
 
 async def test_a_host_in_its_good_state_has_nothing_to_say(home: Path, make_profile: MakeProfile) -> None:
-    """Command there, port free, cards free, drafter as trained."""
-    program(home, "nvidia-smi", "exit 0")
-    program(home, "my-engine", "exit 0")
-    drafter(home / "D", 8)
-    host = LocalHost()
-    found = await preflight(make_profile({"command": ["my-engine"]}), host, TREE, await choose_port(host))
-    assert [finding for finding in found if finding.code != "disk"] == []
+    """Command and flags there, port free, weights whole, drafter as trained; no nvidia-smi is a note."""
+    answer = await found(make_profile)
+    assert codes(answer.findings) == [("note", "no-nvidia-smi")]
+    seen = {(one.topic, one.name): one.text for one in answer.checked}
+    assert seen["engine", "version"] == "1.2.3"
+    assert seen["engine", "flags"].startswith("10 (read now")
+    assert seen["model", "target"] == "M: 4 shards, 400 bytes"
+    assert seen["model", "trained at"] == "block size 8 (config.json)"
+    assert answer.facts["trained_block_size"] == {"value": 8, "by": "config.json"}
+    json.dumps(answer.facts, allow_nan=False)
 
 
 async def test_a_host_in_a_bad_state_says_all_of_it_what_blocks_first(home: Path, make_profile: MakeProfile) -> None:
     """No command, port held, a foreign process on two cards."""
-    program(
-        home,
-        "nvidia-smi",
-        f'printf "%s\\n" "{os.getpid()}, GPU-a, 61200" "{os.getpid()}, GPU-b, 100" "999999, GPU-a, [N/A]"',
-    )
+    me = os.getpid()
+    rows = [f"{n}, GPU-{n}, card, 12.0, 580.1, 97887, 2, 1, 5, 16, 16, Disabled, Enabled, 600" for n in (0, 1)]
+    apps = [f"{me}, GPU-0, 61200", f"{me}, GPU-1, 100", "999999, GPU-0, [N/A]"]
+    lines = {"gpu": rows, "compute-apps": apps}
+    cases = "\n".join(f"--query-{name}=*) printf '%s\\n' {' '.join(map(repr, out))} ;;" for name, out in lines.items())
+    program(home, "nvidia-smi", f"case $1 in\n{cases}\nesac")
     server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    found = await preflight(make_profile({"command": ["no-such-engine"]}), LocalHost(), tree(16, 26), port)
+    answer = await found(make_profile, tree(16, 26), port=port, command=["no-such-engine"])
     server.close()
     await server.wait_closed()
-    kinds = [kind for kind in codes(found) if kind[1] != "disk"]
-    assert kinds == [
-        ("block", "no-command"), ("block", "port-held"), ("warn", "gpu-busy"), ("warn", "gpu-busy"),
-        ("note", "trained-block-size-unknown"),
+    assert codes(answer.findings) == [
+        ("block", "no-command"), ("block", "port-held"),
+        ("warn", "trained-block-size"), ("warn", "gpu-busy"), ("warn", "gpu-busy"),
     ]  # fmt: skip
-    texts = [finding.text for finding in found]
-    assert any(f"pid {os.getpid()}" in text and "holds 61,300 MiB on 2 cards" in text for text in texts)
+    texts = [finding.text for finding in answer.findings]
+    assert any(f"pid {me}" in text and "holds 61,300 MiB on 2 cards" in text for text in texts)
     assert any("pid 999999 (?) holds memory on 1 card" in text for text in texts)
-    assert any(f"port {port} is held by pid {os.getpid()}" in text for text in texts)
+    assert any(f"port {port} is held by pid {me}" in text and " since 2" in text for text in texts)
 
 
 async def test_error_text_of_nvidia_smi_is_a_finding_not_a_process(home: Path, make_profile: MakeProfile) -> None:
-    """A driver mismatch."""
-    program(home, "nvidia-smi", 'echo "Failed to initialize NVML: Driver/library version mismatch"; exit 18')
-    host = LocalHost()
-    found = await preflight(make_profile(), host, Config(Algorithm.OFF), await choose_port(host))
-    assert ("warn", "nvidia-smi") in codes(found)
-    assert any("version mismatch" in finding.text for finding in found)
+    """With a driver mismatch no engine can start; the second line of that message is no second finding."""
+    program(home, "nvidia-smi", 'printf "Failed to initialize NVML: Driver/library version mismatch\\nNVML library '
+            'version: 580.95\\n"; exit 18')  # fmt: skip
+    answer = await found(make_profile)
+    assert codes(answer.findings) == [("block", "driver-mismatch")]
+    assert answer.facts["gpu_processes"] == []
 
 
-@pytest.mark.parametrize(
-    ("kib", "level"), [("2000000", None), ("500000", "warn"), ("1000", "block"), ("", None)]
-)  # fmt: skip
-async def test_a_full_disk_is_told(home: Path, kib: str, level: str | None) -> None:
-    """For the folder that will be made, by its nearest parent."""
-    program(home, "df", f'echo "Filesystem 1024-blocks Used Available"; echo "x 1 1 {kib}"')
-    found = [finding async for finding in check_disk("~/a/b c", LocalHost())]
-    assert [finding.level for finding in found] == ([] if level is None else [level])
+async def test_a_field_that_the_driver_does_not_know_is_not_asked_again(home: Path, make_profile: MakeProfile) -> None:
+    """Drivers before 510 have no compute_cap; everything else is still told."""
+    program(
+        home,
+        "nvidia-smi",
+        """case $1 in
+*compute_cap*) echo 'Field "compute_cap" is not a valid field to query.' ;;
+--query-gpu=*) echo '0, GPU-0, card, 470.1, 97887, 2, 1, 5, 16, 16, [N/A], Enabled, 600' ;;
+esac""",
+    )
+    answer = await found(make_profile)
+    assert codes(answer.findings) == []
+    assert answer.facts["cuda"]["driver"] == ["470.1"]
+    assert answer.facts["cuda"]["compute_capability"] == []
+
+
+async def test_shards_that_are_missing_empty_or_cut_are_told(home: Path, make_profile: MakeProfile) -> None:
+    """By name; a dangling link into a cache is a missing shard."""
+    target = home / "M"
+    (target / "model-00002-of-00004.safetensors").write_bytes(b"")
+    (target / "model-00003-of-00004.safetensors").unlink()
+    (target / "model-00003-of-00004.safetensors").symlink_to(target / "blobs" / "none")
+    (home / "D" / "model-00001-of-00001.safetensors").write_bytes(b"x" * 10)
+    answer = await found(make_profile)
+    assert codes(answer.blocking) == [("block", "shard-missing"), ("block", "shard-empty")]
+    assert "1 of 4 shards of the target are missing: model-00003-of-00004" in answer.findings[0].text
+    assert ("warn", "shards-short") in codes(answer.findings)
+
+
+async def test_a_model_is_found_in_the_hugging_face_cache_at_its_revision(
+    home: Path, make_profile: MakeProfile
+) -> None:
+    """refs/main says which of two snapshots counts; the profile's word on the block size goes before it."""
+    repo = home / ".cache/huggingface/hub/models--SubSir--K"
+    drafter(repo / "snapshots/aaa", 4)
+    drafter(repo / "snapshots/bbb", 8)
+    (repo / "refs").mkdir()
+    (repo / "refs/main").write_text("bbb")
+    answer = await found(make_profile, drafter="SubSir/K")
+    assert answer.facts["trained_block_size"]["value"] == 8
+    answer = await found(make_profile, drafter="SubSir/K", trained_block_size="16")
+    assert answer.facts["trained_block_size"] == {"value": 16, "by": "profile"}
+    assert ("warn", "trained-block-size-differs") in codes(answer.findings)
+
+
+@pytest.mark.parametrize(("model", "level"), [("/no/such", "block"), ("~/M", "block"), ("some/name", "warn")])
+async def test_a_model_that_is_not_there(home: Path, make_profile: MakeProfile, model: str, level: str) -> None:
+    """A path has to be; a name would be downloaded. The engine gets ~ as it is, and knows no home."""
+    answer = await found(make_profile, model=model)
+    assert (level, "model-absent") in codes(answer.findings)
+
+
+async def test_words_of_the_profile_never_meet_a_shell(home: Path, make_profile: MakeProfile) -> None:
+    """Names with quotes, spaces, newlines and substitutions are names."""
+    hostile = "M; touch owned\n$(touch owned) `touch owned` '\""
+    checkpoint(home / hostile.replace("/", "_"), 1)
+    answer = await found(make_profile, model=hostile, env={"X": hostile}, drafter=hostile)
+    assert "owned" not in os.listdir(home)
+    assert "model-absent" not in [finding.code for finding in answer.findings]
+
+
+async def test_an_engine_on_the_cpu_needs_no_cards(home: Path, make_profile: MakeProfile) -> None:
+    """No word about nvidia-smi, whatever it does."""
+    program(home, "nvidia-smi", "echo No devices were found")
+    program(home, "my-engine", f"cat <<'END'{HELP}  --device DEVICE\nEND")
+    answer = await found(make_profile, Config(Algorithm.OFF), args={"device": "cpu"})
+    assert codes(answer.findings) == []
+
+
+async def test_a_lost_connection_ends_the_preflight(make_profile: MakeProfile) -> None:
+    """As the error that the session knows how to treat, not as a group."""
+
+    class Gone:
+        name = "gone"
+
+        async def run(self, *args: Any, **kwargs: Any) -> Any:
+            raise UnreachableError("the connection is lost")
+
+    with pytest.raises(UnreachableError):
+        await preflight(make_profile(), Gone(), TREE, 30000)  # type: ignore[arg-type]
+
+
+async def test_four_commands_at_most_run_at_a_time(home: Path, make_profile: MakeProfile) -> None:
+    """A host with MaxSessions 4 has room for them."""
+    running, most, asked = 0, 0, 0
+
+    class Counting(LocalHost):
+        async def run(self, *args: Any, **kwargs: Any) -> Any:
+            nonlocal running, most, asked
+            running, asked = running + 1, asked + 1
+            most = max(most, running)
+            try:
+                return await super().run(*args, **kwargs)
+            finally:
+                running -= 1
+
+    await preflight(make_profile({"command": ["my-engine"]}), Counting(), TREE, 1)
+    assert (most, asked) == (4, 4)

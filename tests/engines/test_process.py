@@ -19,7 +19,8 @@ from ddconsole.adapters.local import LocalHost
 from ddconsole.core.errors import HostError
 from ddconsole.core.ports import Launched, LaunchPlan
 from ddconsole.engines.launch.ports import FIRST_PORT, LAST_PORT, choose_port, listeners
-from ddconsole.engines.launch.process import ProcessLauncher, secret_lines
+from ddconsole.engines.launch.process import ProcessLauncher
+from ddconsole.engines.launch.record import shell_lines
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -319,7 +320,7 @@ async def test_a_state_folder_that_cannot_be_made_is_told(host: LocalHost, tmp_p
 def test_a_variable_has_a_variables_name(name: str) -> None:
     """It becomes a line that a shell reads."""
     with pytest.raises(HostError, match="environment variable"):
-        secret_lines({name: "x"})
+        shell_lines({name: "x"})
 
 
 async def test_a_chosen_port_is_free(host: LocalHost) -> None:

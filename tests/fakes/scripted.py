@@ -19,6 +19,7 @@ from ddconsole.core.ports import (
     Launched,
     LaunchPlan,
     Liveness,
+    Preflight,
     StopProof,
 )
 from ddconsole.core.profile import Profile
@@ -48,6 +49,8 @@ class Script:
     living: set[int] = field(default_factory=set)
     stops: list[int] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
+    restored: tuple[str, ...] = ()
+    restores: int = 0
 
     def boot(self, number: int) -> str:
         return self.boots[min(number, len(self.boots) - 1)]
@@ -130,6 +133,13 @@ class ScriptedLauncher:
     def __init__(self, script: Script) -> None:
         self.script = script
 
+    async def review(self, host: Any, port: int, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+        return findings
+
+    async def restore(self, host: Any) -> tuple[str, ...]:
+        self.script.restores += 1
+        return self.script.restored
+
     async def launch(self, host: Any, plan: LaunchPlan, name: str) -> Launched:
         pid = 100 + len(self.script.launches)
         launched = Launched(
@@ -192,6 +202,7 @@ class ScriptedEngine:
     def __init__(self, script: Script) -> None:
         self.script = script
         self.trackers = 0
+        self.facts: dict[str, Any] = {"machine": {"kernel": "scripted"}}
 
     def effective(self, config: Config) -> Effective:
         return effective_config(config)
@@ -203,8 +214,8 @@ class ScriptedEngine:
         self.trackers += 1
         return ScriptedTracker(self.script.boot(self.trackers - 1))
 
-    async def preflight(self, host: Any, config: Config, port: int) -> tuple[Finding, ...]:
-        return self.script.findings
+    async def preflight(self, host: Any, config: Config, port: int) -> Preflight:
+        return Preflight(self.script.findings, self.facts)
 
     async def ready(self, base_url: str) -> bool:
         return self.script.boot(self.trackers - 1) != "hangs"

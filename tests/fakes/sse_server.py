@@ -21,6 +21,7 @@ class Request:
 
     headers: dict[str, str]
     body: dict[str, Any]
+    path: str = ""
 
 
 @dataclass
@@ -37,7 +38,8 @@ class Server:
         with contextlib.closing(writer), contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
             headers = {k.lower(): v for k, _, v in (line.partition(": ") for line in head[1:] if line)}
-            request = Request(headers, json.loads(await reader.readexactly(int(headers["content-length"]))))
+            body = await reader.readexactly(int(headers.get("content-length", "0")))
+            request = Request(headers, json.loads(body or b"{}"), head[0].split(" ")[1])
             self.requests.append(request)
             self.open_now += 1
             self.most_open = max(self.most_open, self.open_now)

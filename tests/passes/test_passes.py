@@ -16,6 +16,7 @@ from ddconsole.core.levels import Objectives
 from ddconsole.core.metrics import RequestRecord
 from ddconsole.core.ports import Prompt, SandboxResult
 from ddconsole.core.profile import CodingPass, Profile, QualityPass, ThroughputPass
+from ddconsole.core.quality import Control
 from ddconsole.passes.base import PassContext
 from ddconsole.passes.coding import CodingMeasure
 from ddconsole.passes.plan import build_passes
@@ -194,11 +195,11 @@ async def test_quality_pass_asks_twice_and_sees_loops() -> None:
     def reply(request: Request) -> str:
         return "again " * 100 if request.body["id"] == "p0" else f"answer {next(turn)} to {request.body['id']}"
 
-    measure = QualityMeasure(QualityPass(min_tau=3.0), PROMPTS, {"p1": "answer 0 to p1", "p2": "else"}, floor=0.0)
+    measure = QualityMeasure(QualityPass(min_tau=3.0), PROMPTS, Control("E1", {"p1": "answer 0 to p1", "p2": "else"}))
     async with serving(answering(reply)) as server:
         summary = (await measure.run(context(server))).summary
     assert [request.body["id"] for request in server.requests] == ["p0", "p1", "p2"] * 2
-    assert summary["self_divergence"] == pytest.approx(2 / 3)
+    assert (summary["self_divergence"], summary["control"]) == ({"differing": 2, "of": 3}, "E1")
     assert summary["min_tau"] == 3.0
     assert {finding["code"] for finding in summary["findings"]} == {"garbage", "diverged"}
 
@@ -213,7 +214,7 @@ def test_plan_follows_suite_and_names() -> None:
     quick = {"throughput": {"concurrency": [1, 4], "requests": 6}}
     built = build_passes(profile(passes={"quick": quick}), "quick", ["throughput", "coding", "quality"], None)
     assert [measure.name for measure in built] == ["throughput", "coding", "quality"]
-    assert [measure.total for measure in built] == [12, 5, 8]
+    assert [measure.total for measure in built] == [12, 5, 16]
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_missing_set_names_the_shipped_ones() -> None:
     """So that the next try is right."""
     with pytest.raises(UsageError) as caught:
         load_prompts("cod", 10)
-    assert caught.value.evidence == ("shipped: code, mixed, long",)
+    assert caught.value.evidence == ("shipped: code, mixed, long, agentic",)
 
 
 def test_empty_and_broken_files(tmp_path: Path) -> None:

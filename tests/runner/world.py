@@ -38,7 +38,7 @@ class World:
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait, looking again at each event, until the condition holds."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not condition():
                 self._news.clear()
                 await self._news.wait()

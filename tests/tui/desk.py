@@ -11,36 +11,34 @@ from typing import Any
 from textual.pilot import Pilot
 from tui.story import chain, tree
 
+from ddconsole.adapters import queue_file
 from ddconsole.core import events
 from ddconsole.core.config import Config, effective_config
-from ddconsole.core.documents import queue_document
 from ddconsole.core.errors import RefusedError
-from ddconsole.core.experiment import Experiment, Origin
-from ddconsole.core.profile import Knobs, Profile
+from ddconsole.core.experiment import Origin
+from ddconsole.core.profile import Profile
 from ddconsole.core.queue import Add, Begin, Draft, Edit, Queue, Refusal, SetPaused, apply, by_id, stale
 from ddconsole.core.spec import SpecContext, SpecRefusal, parse
-from ddconsole.runner.console import foresee
+from ddconsole.runner.console import allowed
 from ddconsole.runner.feed import Feed
-from ddconsole.runner.intents import Plan
+from ddconsole.runner.foresight import foresee, look_through, orders, written_out
+from ddconsole.runner.intents import OrderPlan, Plan, SheetPlan
+from ddconsole.runner.outlook import Outlook
 from ddconsole.tui.app import ConsoleApp
 from ddconsole.tui.facts import ProfileFacts
 
 NOW = datetime(2026, 12, 2, 14, 0, tzinfo=UTC)
-DEADLINE_S = 5.0
+DEADLINE_S = 20.0
 
 PROFILE = Profile.model_validate(
     {
         "schema": "1",
         "host": "desk",
         "engine": {"command": ["engine"], "model": "m", "drafter": "d", "trained_block_size": "8"},
-        "knobs": {"topk": {"derived": "ddtree-pr29907", "default": "6"}},
+        "expect": {"boot_s": "420", "pass_s": "60"},
+        "knobs": {"topk": {"cap_env": "CAP", "derived": "ddtree-pr29907", "default": "6"}},
     }
 )
-
-
-def estimate(_: Experiment) -> tuple[float, str]:
-    """Nine minutes each."""
-    return 540.0, "profile"
 
 
 class Desk:
@@ -88,6 +86,18 @@ class Desk:
         """The real preview, of a store that holds this queue and no history."""
         return foresee(self._bench, self._store, text, lambda _: ())
 
+    async def write_sheet(self, ids: tuple[str, ...]) -> str:
+        """The real text."""
+        return allowed(written_out(self._bench, self._store, queue_file, ids))
+
+    async def plan_sheet(self, raw: bytes, without: frozenset[str] = frozenset()) -> SheetPlan:
+        """The real reader."""
+        return allowed(look_through(self._bench, self._store, queue_file, raw, without, lambda _: ()))
+
+    async def plan_orders(self) -> tuple[OrderPlan, ...]:
+        """The real proposals."""
+        return orders(self._bench, self._store)
+
     @property
     def _bench(self) -> Any:
         return SimpleNamespace(name=self._name, profile=PROFILE, clock=SimpleNamespace(now=lambda: NOW))
@@ -109,7 +119,7 @@ class Desk:
         refusal = stale(self.queue, edit, seen) if seen is not None else None
         after = refusal or apply(self.queue, edit, now=NOW)
         if isinstance(after, Refusal):
-            raise RefusedError(after.reason)
+            raise RefusedError(after.reason, code=after.code)
         self.queue = after
         if not unseen:
             self.publish_queue()
@@ -145,7 +155,7 @@ class Desk:
 
     def publish_queue(self) -> None:
         """The queue's document, as the store's watcher sends it."""
-        document = queue_document(self._name, self.queue, effective_config, estimate, NOW)
+        document = Outlook(self._name, PROFILE, ()).document(self.queue, NOW)
         self.tell(events.QueueChanged(self.queue.revision, document))
 
     def add(self, *configs: Config) -> None:
@@ -190,7 +200,7 @@ def full_desk() -> Desk:
 
 def console(desk: Desk) -> ConsoleApp:
     """The app on a desk, with a clock that stands still."""
-    return ConsoleApp(desk, ProfileFacts(knobs=Knobs()), now=lambda: NOW, zone=UTC, guarded=False)
+    return ConsoleApp(desk, ProfileFacts(knobs=PROFILE.knobs), now=lambda: NOW, zone=UTC, guarded=False)
 
 
 async def until(pilot: Pilot[Any], reached: Callable[[], bool], what: str = "the condition") -> None:

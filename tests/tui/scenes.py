@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from datetime import UTC, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,10 @@ FAILURE = {
 }
 
 
-def recorded() -> list[events.Event]:
+@cache
+def recorded() -> tuple[events.Event, ...]:
     """The events to replay."""
-    return read_events(RECORDING)
+    return tuple(read_events(RECORDING))
 
 
 def connecting(controller: ReplayController) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -17,6 +18,7 @@ from ddconsole.tui.app import ConsoleApp
 from ddconsole.tui.screens.command import CommandLine
 from ddconsole.tui.screens.confirm import Confirm
 from ddconsole.tui.screens.dashboard import Dashboard
+from ddconsole.tui.screens.help import Help
 
 GARBAGE = "qwertyuiopasdfghjklzxcvbnmqwertyuiopasdf"
 SENTENCE = "after block_size=16 budget=match"
@@ -99,15 +101,26 @@ async def test_a_refusal_while_typing_is_quiet_and_enter_makes_it_loud() -> None
         assert desk.edits() == []
 
 
-async def test_the_story_of_the_seed() -> None:
+@pytest.mark.parametrize(
+    ("garbage", "kept"),
+    [
+        (GARBAGE, GARBAGE),
+        ("one line of five\nsecond\nthird\n\nfifth", "one line of five"),
+        ("😀 🎉", "😀 🎉"),
+        ("", ""),
+        ("   ", "   "),
+    ],
+    ids=["letters", "lines", "emoji", "empty", "blank"],
+)
+async def test_the_story_of_the_seed(garbage: str, kept: str) -> None:
     """While a sweep runs: garbage is refused, the sentence makes one sweep, the same sentence again is pointed out."""
     desk = sweeping()
     async with opened(desk) as (app, pilot):
-        app.screen.query_one("#line").post_message(Paste(GARBAGE))
-        await until(pilot, lambda: app.screen.query_one("#line", Input).value == GARBAGE, "the garbage in the line")
+        app.screen.query_one("#line").post_message(Paste(garbage))
+        await until(pilot, lambda: app.screen.query_one("#line", Input).value == kept, "the garbage in the line")
         await pilot.press("enter")
-        await until(pilot, lambda: "✘" in said(app), "the refusal")
-        assert app.screen.query_one("#line", Input).value == GARBAGE
+        await until(pilot, lambda: "✘" in said(app) and "^" in said(app), "the refusal, with its column")
+        assert app.screen.query_one("#line", Input).value == kept
         assert desk.edits() == []
 
         write(app, SENTENCE)
@@ -138,7 +151,7 @@ async def test_a_double_can_be_queued_all_the_same_or_only_what_is_new() -> None
     async with opened(desk) as (app, pilot):
         write(app, "sweep b=8 B=12,20")
         await pilot.press("enter")
-        await until(pilot, lambda: "queue only what is new (1 of 2)" in said(app), "the question")
+        await until(pilot, lambda: "only what is new (1 of 2)" in said(app), "the question")
         await pilot.press("n")
         await until(pilot, lambda: "E4" in desk.states(), "the new one")
         await until(pilot, lambda: isinstance(app.screen, Dashboard), "done")
@@ -197,6 +210,83 @@ async def test_earlier_lines_come_back() -> None:
         await pilot.press("down")
         assert line.value == "rel"
     assert desk.edits() == [Hold(("E2",))]
+
+
+@pytest.mark.parametrize("line", ["foo E3", "foo b=16", "explode"])
+async def test_an_unknown_verb_lists_the_verbs_and_is_no_idea(line: str) -> None:
+    """A slip is mended, not kept."""
+    desk = full_desk()
+    async with opened(desk) as (app, pilot):
+        write(app, line)
+        await pilot.press("enter")
+        await until(pilot, lambda: f"✘ unknown verb `{line.split()[0]}`" in said(app), "the refusal")
+        assert "verbs are add, next, after" in said(app)
+        assert "keeps it as an idea" not in said(app)
+        await pilot.press("ctrl+o")
+        await pilot.pause()
+    assert desk.edits() == []
+
+
+@pytest.mark.parametrize("word", ["q", "quit", "q!", "exit"])
+async def test_q_leaves(word: str) -> None:
+    """As it does in every program with such a line; the question about the engine comes first."""
+    desk = full_desk()
+    async with opened(desk) as (app, pilot):
+        write(app, word)
+        await until(pilot, lambda: "→ leave the console" in said(app), "what it would do")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Confirm), "the question")
+    assert desk.edits() == []
+
+
+@pytest.mark.parametrize("word", ["help", "h", "?", "help add"])
+async def test_help_helps(word: str) -> None:
+    """The keys, and the language."""
+    async with opened(full_desk()) as (app, pilot):
+        write(app, word)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Help), "the help")
+
+
+async def test_tab_completes_verbs_ids_and_knobs() -> None:
+    """As far as it is clear; then it shows what there is and goes round."""
+    async with opened(full_desk()) as (app, pilot):
+        line = app.screen.query_one("#line", Input)
+        write(app, "ed")
+        await pilot.press("end", "tab")
+        assert line.value == "edit "
+        await pilot.press("tab")
+        assert line.value == "edit E"
+        await until(pilot, lambda: "E1  E2  E3" in said(app), "what there is")
+        await pilot.press("tab", "tab")
+        assert line.value == "edit E2"
+        await pilot.press("tab", "tab")
+        assert line.value == "edit E1"
+        await pilot.press("space", "b", "l", "tab")
+        assert line.value == "edit E1 block_size="
+        await pilot.press("1", "6", "space", "a", "l", "tab", "c", "h", "tab")
+        assert line.value == "edit E1 block_size=16 algorithm=chain "
+
+
+async def test_equals_edits_the_selected_one_as_a_line() -> None:
+    """With its values; of marked ones all at once."""
+    desk = full_desk()
+    desk.add(tree(8, 40))
+    app = console(desk)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: bool(app.screen.query("#queue")), "the first picture")
+        app.bridge.tick()
+        await pilot.press("end", "equals_sign")
+        await until(pilot, lambda: isinstance(app.screen, CommandLine), "the line")
+        line = app.screen.query_one("#line", Input)
+        assert line.value == "edit E4 algorithm=tree b=8 B=40 K=6 W=2048"
+        line.value = line.value.replace("B=40", "B=2b")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Dashboard), "taken")
+        assert desk.queue.items[-1].config == tree(8, 16)
+        await pilot.press("up", "up", "m", "m", "equals_sign")
+        await until(pilot, lambda: isinstance(app.screen, CommandLine), "the line")
+        assert app.screen.query_one("#line", Input).value == "edit E2 E3 "
 
 
 async def test_an_undo_says_what_it_takes_back() -> None:

@@ -32,13 +32,24 @@ def test_every_action_is_carried_out_by_the_dashboard() -> None:
 
 def test_every_action_is_in_the_help() -> None:
     """The help is made from the table."""
-    shown = "\n".join(line.plain for line in help_lines(Moment(), ""))
+    shown = "\n".join(line.plain for line in help_lines(Moment(), "", 120))
     assert [action.description for action in keys.ACTIONS if action.description not in shown] == []
+
+
+def test_every_key_of_the_queue_is_in_the_documentation() -> None:
+    """docs/queue.md has the table's very words."""
+    text = (ROOM.parents[1] / "docs" / "queue.md").read_text(encoding="utf-8")
+    rows = [
+        f"| `{one.shown_key}` | {one.description} | {one.tooltip} |"
+        for one in keys.ACTIONS
+        if one.group in ("Queue", "Run")
+    ]
+    assert [row for row in rows if row not in text] == []
 
 
 def test_the_bar_names_only_actions() -> None:
     """The bar's order is made of ids of the table that have a label."""
-    assert all(keys.BY_ID[action_id].label for action_id in keys.BAR_ORDER)
+    assert all(keys.BY_ID[action_id].label for order in keys.BAR_ORDER.values() for action_id in order)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +63,16 @@ def test_the_bar_names_only_actions() -> None:
         ("pause", Moment(), "nothing runs the queue"),
         ("pause", Moment(paused=True, owns_run=True), "paused already"),
         ("cancel", Moment(), "no experiment is running"),
+        ("extend", Moment(), "no experiment is running"),
+        ("extend", Moment(running_id="E1"), "E1 has every pass there is"),
+        ("undo", Moment(), "nothing to undo"),
+        ("redo", Moment(), "nothing was undone"),
+        ("order", Moment(queued=1), "fewer than two are queued"),
+        ("retry", Moment(selected_id="E1", selected_state="queued"), "choose it among the results"),
+        ("retry", Moment(focus="results"), "nothing was measured yet"),
+        ("retry", Moment(focus="results", selected_id="E1", selected_state="running"), "it has not ended"),
+        ("remove", Moment(focus="results", selected_id="E1", selected_state="done"), "R runs it again"),
+        ("line", Moment(selected_id="E1", selected_state="running"), "f gives it further passes"),
     ],
 )
 def test_why_not(action_id: str, now: Moment, reason: str) -> None:
@@ -61,9 +82,13 @@ def test_why_not(action_id: str, now: Moment, reason: str) -> None:
 
 def test_what_can_be_done_has_no_reason() -> None:
     """And what can be done says nothing."""
-    now = Moment(selected_id="E2", selected_state="queued", running_id="E1", owns_run=True)
+    now = Moment(
+        selected_id="E2", selected_state="queued", queued=2, running_id="E1", passes_left=("quality",), owns_run=True,
+        undo="hold E2", redo="hold E3",
+    )  # fmt: skip
     free = {action.id for action in keys.ACTIONS if action.why_not(now) is None}
-    assert {action.id for action in keys.ACTIONS} - free == {"start"}
+    assert {action.id for action in keys.ACTIONS} - free == {"start", "retry"}
+    assert keys.BY_ID["retry"].why_not(Moment(focus="results", selected_id="E1", selected_state="done")) is None
 
 
 def _sources() -> list[Path]:

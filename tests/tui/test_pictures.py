@@ -1,4 +1,4 @@
-"""The dashboard as a picture: six states at three sizes, and the README's screenshots."""
+"""The screen as pictures: the dashboard's six states and the queue's screens at three sizes; the screenshots."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 from tui.make_screenshots import FOLDER, PICTURES, draw
+from tui.queue_scenes import QUEUE_SCENES, queue_app
 from tui.scenes import SCENES, SIZES, app_at
 
 from ddconsole.tui.app import ConsoleApp
@@ -27,6 +28,13 @@ async def settle(pilot: Pilot[Any]) -> None:
 def test_dashboard(scene: str, size: tuple[int, int], snap_compare: Callable[..., bool]) -> None:
     """Each state at each size looks as it was accepted; `--snapshot-update` accepts a change."""
     assert snap_compare(app_at(scene), terminal_size=size, run_before=settle)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("scene", QUEUE_SCENES)
+def test_queue(scene: str, size: tuple[int, int], snap_compare: Callable[..., bool]) -> None:
+    """The queue, its form, previews and refusals look as they were accepted."""
+    assert snap_compare(queue_app(), terminal_size=size, run_before=QUEUE_SCENES[scene])
 
 
 @pytest.mark.parametrize("name", PICTURES)

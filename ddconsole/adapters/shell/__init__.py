@@ -43,7 +43,8 @@ _GUARD = " ".join(
         'if [ "$e" = escaped ]; then n=$#; while [ "$n" -gt 0 ]; do',
         'a=$(printf %b. "$1"); shift; set -- "$@" "${a%.}"; n=$((n-1)); done; fi;',
         "exec 3<&0 </dev/null;",
-        'if [ "$q" = feed ]; then IFS= read -r p <&3 || exit 125; fi;',
+        # the first sign of life, before the input is there: whoever waits for it knows that a session was opened
+        'if [ "$q" = feed ]; then echo; IFS= read -r p <&3 || exit 125; fi;',
         "trap k=1 TERM;",
         "{ while read -r x; do :; done;",
         # a command that is just being forked can miss the first TERM

@@ -16,25 +16,36 @@ from ddconsole.adapters.shell.host import GuardedHost
 from ddconsole.adapters.shell.process import OneReader, Piped, lost
 from ddconsole.adapters.ssh.errors import FOREIGN, explain
 from ddconsole.adapters.ssh.lanes import CHANNELS, Lane, Lanes
-from ddconsole.adapters.ssh.link import Link, SshTarget, open_link
+from ddconsole.adapters.ssh.link import Link, Opener, Times
+from ddconsole.adapters.ssh.target import SshTarget
 from ddconsole.core.errors import UnreachableError
+from ddconsole.core.ports import NoAsker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ddconsole.core.ports import Forward
+    from ddconsole.core.ports import Asker, Forward
 
-__all__ = ["SshConnector", "SshHost", "SshTarget"]
-
-PING_S = 10.0
-"""A link that does not answer for so long is as good as lost."""
+__all__ = ["SshConnector", "SshHost", "SshTarget", "Times"]
 
 
 class SshConnector:
-    """The `Connector` port for one target; each call is a fresh connection."""
+    """The `Connector` port for one target; each call is a fresh connection.
 
-    def __init__(self, target: SshTarget, *, name: str | None = None, channels: int = CHANNELS) -> None:
-        self._target = target
+    `asker` answers what a connection has to ask; `accept_new` takes an unknown host key unseen.
+    """
+
+    def __init__(
+        self,
+        target: SshTarget,
+        *,
+        name: str | None = None,
+        channels: int = CHANNELS,
+        asker: Asker | None = None,
+        accept_new: bool = False,
+        times: Times | None = None,
+    ) -> None:
+        self._opener = Opener(target, asker or NoAsker(), accept_new, times or Times())
         self._name = name or target.host
         self._channels = channels
 
@@ -42,34 +53,40 @@ class SshConnector:
         """A fresh connection, its host key checked.
 
         Raises:
+            AnswerNeededError: a person has to answer first.
             UnreachableError: with what failed, the evidence, and the remedy.
         """
-        link = await open_link(self._target)
-        lanes = Lanes(self._name, Lane(link, self._channels), self._open_more, self._channels)
-        return SshHost(self._name, link, lanes, dict(self._target.send_env))
-
-    async def _open_more(self) -> Link:
-        return await open_link(self._target)
+        link = await self._opener.open()
+        lanes = Lanes(self._name, Lane(link, self._channels), self._opener.open, self._channels)
+        return SshHost(self._name, link, lanes, dict(self._opener.target.send_env), self._opener.times)
 
 
 class SshHost(GuardedHost):
     """The `Host` port over an ssh connection."""
 
-    def __init__(self, name: str, link: Link, lanes: Lanes, env: dict[str, str]) -> None:
+    def __init__(self, name: str, link: Link, lanes: Lanes[Link], env: dict[str, str], times: Times) -> None:
         super().__init__(name)
         self._link = link
         self._lanes = lanes
         self._env = env
+        self._times = times
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is not as the user's ssh configuration asks for it."""
+        return self._link.notes
 
     async def _start(self, argv: Sequence[str], marker: str, mode: Mode) -> Piped:
         command = wire_command(argv, marker, mode)
         long = mode is Mode.STREAM
+        times = 0
         while True:
+            times += 1
             lane = await self._lanes.take(long=long)
             try:
                 process = await self._open_channel(lane.link, command)
             except asyncssh.ChannelOpenError as exc:
-                if lane.link.alive and self._lanes.refused(lane, long=long):
+                if lane.link.alive and await self._lanes.refused(lane, long=long, times=times):
                     continue
                 raise self._explain(exc) from exc
             except BaseException as exc:
@@ -77,15 +94,23 @@ class SshHost(GuardedHost):
                 if isinstance(exc, FOREIGN):
                     raise self._explain(exc) from exc
                 raise
+            lane.served = True
             return SshProcess(process, argv, self._name, partial(self._lanes.give_back, lane, long=long))
 
     async def _open_channel(self, link: Link, command: str) -> asyncssh.SSHClientProcess[bytes]:
-        process: asyncssh.SSHClientProcess[bytes] = await link.connection.create_process(
-            command.encode("utf-8", "surrogateescape"), encoding=None, env=self._env, term_type=None
-        )
+        async with asyncio.timeout(self._times.channel):
+            process: asyncssh.SSHClientProcess[bytes] = await link.connection.create_process(
+                command.encode("utf-8", "surrogateescape"), encoding=None, env=self._env, term_type=None
+            )
         return process
 
     def _explain(self, exc: BaseException) -> Exception:
+        if isinstance(exc, TimeoutError) and self._link.alive:
+            return UnreachableError(
+                f"{self._name} does not answer",
+                evidence=(f"no channel was opened within {self._times.channel:g} s",),
+                advice="The console connects again; the host may be overloaded, or the line is dead.",
+            )
         if not self._link.alive:
             return UnreachableError(
                 f"the connection to {self._name} is lost", evidence=(str(exc),), advice="The console connects again."
@@ -101,7 +126,8 @@ class SshHost(GuardedHost):
                 yet is no error: connections through the forward are dropped until it is there.
         """
         try:
-            await self._probe_forwarding(port)
+            async with asyncio.timeout(self._times.channel):
+                await self._probe_forwarding(port)
             listener = await self._link.connection.forward_local_port("127.0.0.1", 0, "127.0.0.1", port)
         except FOREIGN as exc:
             raise self._explain(exc) from exc
@@ -121,16 +147,16 @@ class SshHost(GuardedHost):
         """Round trip in seconds, by the request that OpenSSH's own keepalive uses.
 
         Raises:
-            UnreachableError: the connection is lost, or did not answer within PING_S.
+            UnreachableError: the connection is lost, or did not answer in its time.
         """
         start = time.perf_counter()
         try:
-            async with asyncio.timeout(PING_S):
+            async with asyncio.timeout(self._times.ping):
                 # asyncssh has no public round trip that opens no channel; a test holds this name to its word
                 await self._link.connection._make_global_request(b"keepalive@openssh.com")
         except FOREIGN as exc:  # TimeoutError is an OSError
             raise UnreachableError(
-                f"{self._name} does not answer", evidence=(str(exc) or f"no answer for {PING_S:g} s",)
+                f"{self._name} does not answer", evidence=(str(exc) or f"no answer for {self._times.ping:g} s",)
             ) from exc
         if not self._link.alive:
             raise UnreachableError(f"the connection to {self._name} is lost", advice="The console connects again.")

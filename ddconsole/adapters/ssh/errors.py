@@ -95,26 +95,34 @@ BY_CLASS: dict[type[BaseException], Explanation] = {
 }
 """What each class means; the nearest ancestor that stands here speaks for the others."""
 
-_FORWARDING_PROHIBITED = _refused(
+FORWARDING_PROHIBITED = _refused(
     "{host} forbids forwarding", "Set `AllowTcpForwarding yes` in its sshd_config, or run ddconsole on the host itself."
 )
 _CONNECT_FAILED = _refused(
     "{host} could not open what was asked for", "Nothing listens there, or `MaxSessions` of its sshd is reached."
 )
 _BY_CODE: dict[int, Explanation] = {
-    asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED: _FORWARDING_PROHIBITED,
+    asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED: FORWARDING_PROHIBITED,
     asyncssh.OPEN_CONNECT_FAILED: _CONNECT_FAILED,
 }
-_NO_ROUTE = _unreachable(
+NO_ROUTE = _unreachable(
     "there is no way to {host}", "Look at this machine's network: VPN, Wi-Fi, the route to the host."
 )
 _BY_ERRNO: dict[int, Explanation] = {
     errno.ECONNREFUSED: BY_CLASS[ConnectionRefusedError],
-    errno.EHOSTUNREACH: _NO_ROUTE,
-    errno.ENETUNREACH: _NO_ROUTE,
-    errno.EHOSTDOWN: _NO_ROUTE,
+    errno.EHOSTUNREACH: NO_ROUTE,
+    errno.ENETUNREACH: NO_ROUTE,
+    errno.EHOSTDOWN: NO_ROUTE,
     errno.ETIMEDOUT: BY_CLASS[TimeoutError],
 }
+
+_REASONS = {
+    asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED: "administratively prohibited",
+    asyncssh.OPEN_CONNECT_FAILED: "connect failed",
+    asyncssh.OPEN_UNKNOWN_CHANNEL_TYPE: "unknown channel type",
+    asyncssh.OPEN_RESOURCE_SHORTAGE: "resource shortage",
+}
+"""How OpenSSH words the codes of a channel that was not opened."""
 
 FOREIGN = (asyncssh.Error, asyncssh.ChannelListenError, asyncssh.PasswordChangeRequired, OSError, ValueError)
 """What asyncssh may raise: its own tree, the network's errors, and ValueError for keys and configuration."""
@@ -142,6 +150,27 @@ def _by_errno(exc: OSError) -> Explanation | None:
     if exc.errno is not None:
         return _BY_ERRNO.get(exc.errno)
     return next((meaning for number, meaning in _BY_ERRNO.items() if f"[Errno {number}]" in str(exc)), None)
+
+
+def explain_jump(error: DdconsoleError, jump: str, host: str) -> DdconsoleError:
+    """The same error, with the way that it lies on: its remedy is the jump host's, not the host's."""
+    if "through the jump host" in error.what:
+        return error
+    told = f"{host} cannot be reached through the jump host {jump}: {error.what}"
+    return type(error)(told, evidence=error.evidence, advice=error.advice)
+
+
+def no_way_on(exc: asyncssh.ChannelOpenError, jump: str, host: str) -> UnreachableError:
+    """The jump host stands, and does not lead on."""
+    if exc.code == asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED:
+        remedy = f"Set `AllowTcpForwarding yes` in the sshd_config of {jump}, or go by another jump host."
+    else:
+        remedy = f"Is {host} on, and is its name known on {jump}? Try `ssh {jump} nc -z {host} 22`."
+    return UnreachableError(
+        f"the jump host {jump} opens no way to {host}",
+        evidence=(f"{printable(str(exc))}: {_REASONS.get(exc.code, exc.code)}",),
+        advice=remedy,
+    )
 
 
 def printable(text: str) -> str:

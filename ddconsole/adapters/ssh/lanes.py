@@ -9,29 +9,47 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from ddconsole.core.errors import HostError, UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from ddconsole.adapters.ssh.link import Link
+
+class Line(Protocol):
+    """A connection, whichever program holds it."""
+
+    @property
+    def alive(self) -> bool:
+        """It has not been closed or lost."""
+        ...
+
+    async def close(self) -> None:
+        """Close it."""
+        ...
+
+
+L = TypeVar("L", bound=Line)
 
 CHANNELS = 8
 """Channels at a time on one connection, below OpenSSH's default MaxSessions of 10."""
+
+TIDY_TRIES, TIDY_S = 8, 0.05
+"""sshd counts a session for a moment longer than its channel is open; tries, and seconds that the first waits."""
 
 MAX_LANES = 4
 """Connections at a time: the first, and those for streams that found no room."""
 
 
 @dataclass(slots=True)
-class Lane:
-    """One connection and its channels in use."""
+class Lane(Generic[L]):
+    """One connection and its channels in use. `served`: it has opened one, so a host without any is told at once."""
 
-    link: Link
+    link: L
     limit: int
     spare: bool = False
+    served: bool = False
     short: int = 0
     long: int = 0
 
@@ -47,18 +65,18 @@ class Lane:
 
 
 @dataclass(slots=True)
-class Lanes:
+class Lanes(Generic[L]):
     """All connections to one host."""
 
     host: str
-    first: Lane
-    open_link: Callable[[], Awaitable[Link]]
+    first: Lane[L]
+    open_link: Callable[[], Awaitable[L]]
     channels: int = CHANNELS
-    _others: list[Lane] = field(default_factory=list)
+    _others: list[Lane[L]] = field(default_factory=list)
     _freed: asyncio.Event = field(default_factory=asyncio.Event)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def take(self, *, long: bool) -> Lane:
+    async def take(self, *, long: bool) -> Lane[L]:
         """A channel's place, waited for if need be. It is given back by `give_back`.
 
         Raises:
@@ -74,7 +92,7 @@ class Lanes:
         _count(lane, long, 1)
         return lane
 
-    def _with_room(self, long: bool) -> Lane | None:
+    def _with_room(self, long: bool) -> Lane[L] | None:
         if not self.first.link.alive:
             raise UnreachableError(f"the connection to {self.host} is lost", advice="The console connects again.")
         return next((lane for lane in (self.first, *self._others) if lane.has_room(long=long)), None)
@@ -91,13 +109,21 @@ class Lanes:
                 )
             self._others.append(Lane(await self.open_link(), self.channels, spare=True))
 
-    def refused(self, lane: Lane, *, long: bool) -> bool:
-        """The host refused a channel on `lane`: its limit is what else is open. False when nothing else is."""
-        self.give_back(lane, long=long)
-        lane.limit = max(1, lane.used)
-        return lane.used > 0
+    async def refused(self, lane: Lane[L], *, long: bool, times: int) -> bool:
+        """The host refused a channel on `lane`, for the `times`th time in a row; whether to try again.
 
-    def give_back(self, lane: Lane, *, long: bool) -> None:
+        Its limit is what else is open. When nothing else is, it may not have tidied up the last one yet.
+        """
+        self.give_back(lane, long=long)
+        if lane.used:
+            lane.limit = lane.used
+            return True
+        if lane.served and times < TIDY_TRIES:
+            await asyncio.sleep(TIDY_S * times)
+            return True
+        return False
+
+    def give_back(self, lane: Lane[L], *, long: bool) -> None:
         """A channel is closed."""
         _count(lane, long, -1)
         self._freed.set()
@@ -108,7 +134,7 @@ class Lanes:
             await lane.link.close()
 
 
-def _count(lane: Lane, long: bool, change: int) -> None:
+def _count(lane: Lane[L], long: bool, change: int) -> None:
     if long:
         lane.long += change
     else:

@@ -285,7 +285,7 @@ class SqliteStore:
         refusal = None if seen is None else rules.stale(old, edit, seen)
         new = refusal or rules.apply(old, edit, now=self._now())
         if isinstance(new, rules.Refusal):
-            raise RefusedError(new.reason)
+            raise RefusedError(new.reason, code=new.code)
         queues.save(db, profile, old, new)
         return new
 

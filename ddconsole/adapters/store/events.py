@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
+EVENTS_KEPT = 100_000
+"""Of each profile, about 1,500 experiments' events or 15 MB."""
+
+
 def append(db: sqlite3.Connection, profile: str, event: Event) -> Event:
     """Keep an event and return it with its number; a transient one has number 0 and replaces the last of its kind."""
     if event.body.kind in TRANSIENT:
@@ -50,7 +54,11 @@ def live(db: sqlite3.Connection, profile: str) -> list[Event]:
 
 
 def begin_run(db: sqlite3.Connection, profile: str, run: str, pid: int, at: datetime) -> None:
-    """Note a run."""
+    """Note a run, and let go of the oldest events; what was measured is kept elsewhere and for ever."""
+    db.execute(
+        "DELETE FROM events WHERE profile = ? AND seq <= (SELECT max(seq) FROM events WHERE profile = ?) - ?",
+        (profile, profile, EVENTS_KEPT),
+    )
     db.execute(
         "INSERT INTO runs (run, profile, pid, started_at) VALUES (?, ?, ?, ?)", (run, profile, pid, utc_text(at))
     )

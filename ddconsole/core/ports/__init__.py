@@ -1,7 +1,9 @@
 """What the inner rooms need of the world: Protocols that adapters, engines and passes fulfil."""
 
+from ddconsole.core.ports.ask import Asked, Asker, NoAsker, Question
 from ddconsole.core.ports.engine import (
     BootTracker,
+    Checked,
     Engine,
     Finding,
     Identity,
@@ -9,20 +11,35 @@ from ddconsole.core.ports.engine import (
     Launcher,
     LaunchPlan,
     Liveness,
+    Preflight,
     StopProof,
 )
-from ddconsole.core.ports.host import ByteStream, Clock, Completed, Connector, Forward, Host, Lease
-from ddconsole.core.ports.measure import Answer, HttpRequest, Prompt, RequestDialect, Sandbox, SandboxResult
+from ddconsole.core.ports.host import ByteStream, Clock, Completed, Connector, Forward, Host, Lease, Noted, notes_of
+from ddconsole.core.ports.measure import (
+    Answer,
+    DecodeTick,
+    HttpRequest,
+    Prompt,
+    RequestDialect,
+    Sandbox,
+    SandboxResult,
+    SelfReporting,
+    ServerCounts,
+)
 from ddconsole.core.ports.store import AttemptKey, KeptEngine, RunLock, Store
 
 __all__ = [
     "Answer",
+    "Asked",
+    "Asker",
     "AttemptKey",
     "BootTracker",
     "ByteStream",
+    "Checked",
     "Clock",
     "Completed",
     "Connector",
+    "DecodeTick",
     "Engine",
     "Finding",
     "Forward",
@@ -32,14 +49,21 @@ __all__ = [
     "KeptEngine",
     "LaunchPlan",
     "Launched",
-    "Lease",
     "Launcher",
+    "Lease",
     "Liveness",
+    "NoAsker",
+    "Noted",
+    "Preflight",
     "Prompt",
+    "Question",
     "RequestDialect",
     "RunLock",
     "Sandbox",
     "SandboxResult",
+    "SelfReporting",
+    "ServerCounts",
     "StopProof",
     "Store",
+    "notes_of",
 ]

@@ -40,6 +40,7 @@ class Launched:
         boot_id: /proc/sys/kernel/random/boot_id of the host at launch.
         token: a random word in the process's environment (DDCONSOLE_ATTEMPT), the last proof of identity.
         unit: the systemd unit, or None.
+        scope: `user` or `system`, whose manager has the unit.
     """
 
     launcher: str
@@ -52,6 +53,7 @@ class Launched:
     state_dir: str
     port: int
     unit: str | None = None
+    scope: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """For the store."""
@@ -75,16 +77,33 @@ class Liveness:
 class StopProof:
     """What a stop left behind. An empty `remains` proves that nothing is left.
 
-    `forced` says that KILL was needed.
+    `forced` says that KILL was needed; `proved` says in words what was looked at and found gone.
     """
 
     remains: tuple[str, ...] = ()
     forced: bool = False
     seconds: float = 0.0
+    proved: tuple[str, ...] = ()
 
 
 class Launcher(Protocol):
     """How an engine is started so that it outlives us, is found again, and is ended with proof."""
+
+    async def review(self, host: Host, port: int, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+        """What the engine's preflight found, seen by who starts it: nothing is changed on the host.
+
+        Adds what stands against this way of starting (no systemd, no consent), and makes notes of what the launch
+        itself will clear away, such as a port held by the service that is taken over.
+        """
+        ...
+
+    async def restore(self, host: Host) -> tuple[str, ...]:
+        """Put back what was there before launches displaced it; what was done, in words. () when there is nothing.
+
+        Raises:
+            HostError: it could not be put back; its record stays on the host, and this can be called again.
+        """
+        ...
 
     async def launch(self, host: Host, plan: LaunchPlan, name: str) -> Launched:
         """Start `plan` in a session of its own, its output in a log file on the host.
@@ -115,7 +134,7 @@ class Launcher(Protocol):
         ...
 
     async def stop(self, host: Host, launched: Launched) -> StopProof:
-        """TERM, wait, KILL the group, then prove that processes and port are gone."""
+        """TERM, wait, KILL the group, then prove that processes and port are gone and GPU memory is given back."""
         ...
 
 
@@ -131,6 +150,39 @@ class Finding:
     def to_json(self) -> dict[str, Any]:
         """The items of `findings` in `--json` answers."""
         return {"level": self.level, "code": self.code, "text": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One thing that preflight looked at, in words. `topic` groups it with the findings of that topic."""
+
+    topic: str
+    name: str
+    text: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The items of `checked` in `doctor --json`."""
+        return {"topic": self.topic, "name": self.name, "text": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    """What could be known before paying for a launch.
+
+    Attributes:
+        findings: what blocks first.
+        facts: JSON values that say what a result was measured on; kept with it.
+        checked: the same in words, for people.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    checked: tuple[Checked, ...] = ()
+
+    @property
+    def blocking(self) -> tuple[Finding, ...]:
+        """The findings that forbid a launch."""
+        return tuple(finding for finding in self.findings if finding.level == "block")
 
 
 class BootTracker(Protocol):
@@ -190,7 +242,7 @@ class Engine(Protocol):
         """A fresh reader of its log."""
         ...
 
-    async def preflight(self, host: Host, config: Config, port: int) -> tuple[Finding, ...]:
+    async def preflight(self, host: Host, config: Config, port: int) -> Preflight:
         """What can be known before paying for a launch; seconds, no GPU work."""
         ...
 

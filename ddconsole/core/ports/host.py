@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -106,6 +106,20 @@ class Host(Protocol):
     async def close(self) -> None:
         """Close the connection. What was started on the host goes on."""
         ...
+
+
+class Noted(Protocol):
+    """A host whose connection has something to say: an option of ssh_config that is not heeded, a dead agent."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """One sentence each, in words for the user."""
+        ...
+
+
+def notes_of(host: Host) -> tuple[str, ...]:
+    """What the connection to `host` has to say; nothing for hosts that have no such thing."""
+    return cast("Noted", host).notes if hasattr(type(host), "notes") else ()
 
 
 class Lease(Protocol):

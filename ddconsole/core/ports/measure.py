@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,11 +13,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One question to a model. `id` pairs it between configs."""
+    """One question to a model. `id` pairs it between configs.
+
+    `seed` of the sampling, where several answers to one question are drawn; None leaves it to the engine.
+    """
 
     id: str
     text: str
     max_tokens: int = 512
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +40,10 @@ class Answer:
     Attributes:
         new_tokens: tokens that the last chunk added, 0 when it did not say.
         completion_tokens: so far, from usage or cumulative counts; None while the engine has not said.
-        verify_steps, accepted_drafts, histogram: speculative counts of this request, when it said them.
-        first_is_reasoning: the first token came as reasoning.
+        verify_steps, accepted_drafts, proposed_drafts, histogram: speculative counts of this request, when it said
+            them.
+        tool_calls: the text of tool calls so far: output as much as content is.
+        server_ttft_s, server_e2e_s: what the engine measured of this request itself, seconds, when it said so.
         error: the engine's own words for a failure inside a 200 stream.
     """
 
@@ -49,10 +55,63 @@ class Answer:
     cached_tokens: int | None = None
     verify_steps: int | None = None
     accepted_drafts: int | None = None
+    proposed_drafts: int | None = None
     histogram: tuple[int, ...] | None = None
     finish_reason: str | None = None
+    tool_calls: str = ""
+    server_ttft_s: float | None = None
+    server_e2e_s: float | None = None
     error: str | None = None
     done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeTick:
+    """One periodic line of an engine's log about decoding.
+
+    Attributes:
+        running: requests that decoded.
+        tokens_per_s: since the line before, pauses included.
+        accept_len: acceptance length of that stretch, the bonus token included; None without speculation.
+    """
+
+    running: int
+    tokens_per_s: float
+    accept_len: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCounts:
+    """What an engine says of itself at one moment; None for what it does not say.
+
+    Attributes:
+        tokens, steps: output tokens and verify steps since its start, over all requests.
+        lifetime_tau: its own acceptance length, over what its version says.
+        ticks: decode lines of its log since the pass began.
+    """
+
+    tokens: float | None = None
+    steps: float | None = None
+    lifetime_tau: float | None = None
+    ticks: tuple[DecodeTick, ...] = ()
+
+    @property
+    def seen_ticks(self) -> int:
+        """Decode lines so far."""
+        return len(self.ticks)
+
+
+@runtime_checkable
+class SelfReporting(Protocol):
+    """An engine that tells of itself while it is measured. Not every engine is one."""
+
+    async def counts(self, base_url: str) -> ServerCounts | None:
+        """Its counters now; None when it has none or cannot be asked. Never raises."""
+        ...
+
+    def decode_tick(self, line: str) -> DecodeTick | None:
+        """What a line of its log says of decoding; None for any other line."""
+        ...
 
 
 class RequestDialect(Protocol):

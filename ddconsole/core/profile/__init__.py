@@ -113,10 +113,11 @@ class EngineSection(Model):
 class LauncherSection(Model):
     """How the engine is started on the host."""
 
-    kind: Literal["process", "systemd"] = "process"
-    scope: Literal["user", "system"] = "user"
-    unit: str | None = Field(None, description="an engine that is already a service: its unit")
-    take_over: Literal["ask", "yes", "no"] = "ask"
+    kind: Literal["process", "systemd"] = Field("process", description="systemd gives each engine a unit of its own")
+    scope: Literal["user", "system"] = Field("user", description="whose systemd manager has the unit")
+    unit: str | None = Field(None, description="an engine that is already a service: its unit, taken over for runs")
+    take_over: Literal["ask", "yes", "no"] = Field("ask", description="consent to stop that service and put it back")
+    log: Literal["file", "journal"] = Field("file", description="where a unit's output goes; file is in state_dir")
     state_dir: str = Field("~/.ddconsole", description="folder on the host for logs and pid files; ~ is its home")
     stop_grace_s: Real = Field(30.0, gt=0, description="seconds between TERM and KILL")
 
@@ -174,35 +175,70 @@ class Knobs(Model):
     window: Knob = Knob(flag="--speculative-draft-window-size", default=2048)
 
 
+class SharedPrefix(Model):
+    """Prompts in groups that begin alike, as agents and chats do; made up from the seed, and sized in words."""
+
+    groups: Whole = Field(4, ge=1, description="how many prefixes there are")
+    questions: Whole = Field(4, ge=1, description="prompts behind each prefix")
+    prefix_words: Whole = Field(1024, ge=1, description="words that the prompts of a group share")
+    question_words: Whole = Field(64, ge=1, description="words of each prompt's own")
+    seed: Whole = Field(1, ge=0)
+
+
 class WorkloadSection(Model):
     """What the numbers hold for."""
 
     temperature: Real = Field(0.0, ge=0, le=2)
     thinking: Flag = False
-    prompts: str = Field("code", description="a shipped prompt set (code, mixed, long) or a JSONL file")
+    prompts: str = Field(
+        "code", description="a shipped prompt set (code, mixed, long, agentic), shared-prefix, or a JSONL file"
+    )
+    shared_prefix: SharedPrefix = Field(SharedPrefix(), description="what `prompts: shared-prefix` is made of")
 
 
 class CodingPass(Model):
     """Tasks with hidden tests, graded in the sandbox on the console's machine."""
 
-    suite: str = "small"
+    suite: str = Field("small", description="small, humaneval (an extra), or a JSONL file of tasks")
     max_tokens: Whole = Field(1024, ge=1)
+    samples: Whole = Field(1, ge=1, le=1000, description="answers to each task; pass@1 is their unbiased mean")
+    grade_wall_s: Real = Field(10.0, gt=0, description="seconds that the tests of one answer may take")
+    grade_memory_mb: Whole = Field(512, ge=64, description="memory of each process that grades")
     allow_no_isolation: Flag = False
 
 
 class ThroughputPass(Model):
-    """Requests at concurrency levels."""
+    """Requests at concurrency levels (closed loop), and then at rates (open loop)."""
 
-    concurrency: list[Annotated[Whole, Field(ge=1)]] = Field(default_factory=lambda: [1], min_length=1)
+    concurrency: list[Annotated[Whole, Field(ge=1)]] = Field(
+        default_factory=lambda: [1], description="requests in flight, one level each; [] for rates alone"
+    )
+    rate: list[Annotated[Real, Field(gt=0)]] = Field(
+        default_factory=list,
+        description="requests a second that come whether or not the engine keeps up, one level each",
+    )
+    arrivals: Literal["poisson", "constant"] = Field("poisson", description="how a rate's requests are spaced")
+    max_in_flight: Whole = Field(64, ge=1, description="at a rate: what is due beyond this waits for a free place")
     requests: Whole = Field(8, ge=1, description="requests at each level")
     max_tokens: Whole = Field(256, ge=2)
-    warmup: Whole = Field(1, ge=0, description="requests before the first level, not counted")
+    exact_tokens: Flag = Field(
+        False, description="every answer has exactly max_tokens tokens (ignore_eos); another length is a failed request"
+    )
+    warmup: Whole = Field(1, ge=0, description="requests of each stream before the first level, not counted")
+    seed: Whole = Field(1, ge=0, description="of the arrivals")
+
+    @model_validator(mode="after")
+    def _some_level(self) -> ThroughputPass:
+        if not self.concurrency and not self.rate:
+            raise KeyRuleError("concurrency", message="expected a level here or under rate")
+        return self
 
 
 class QualityPass(Model):
     """The cheap alarms that speed hides."""
 
     min_tau: Real = Field(1.2, description="a tau below this is a warning")
+    prompts: Whole = Field(8, ge=2, description="prompts that are asked, each twice")
 
 
 class Suite(Model):
@@ -211,6 +247,7 @@ class Suite(Model):
     coding: CodingPass | None = None
     throughput: ThroughputPass | None = None
     quality: QualityPass | None = None
+    time_box_s: Real | None = Field(None, gt=0, description="seconds after which no further request is asked")
 
     @field_validator("coding", "throughput", "quality", mode="before")
     @classmethod
@@ -222,11 +259,20 @@ class Suite(Model):
         return tuple(name for name in ("coding", "throughput", "quality") if getattr(self, name) is not None)
 
 
+QUICK_BOX_S = 180.0
+"""The time box of the quick suite, boot aside, where the profile gives none."""
+
+
 class Passes(Model):
-    """quick for every config, confirm for the few best."""
+    """quick for every config, confirm for the few best and their control."""
 
     quick: Suite = Suite(coding=CodingPass(), throughput=ThroughputPass())
     confirm: Suite = Suite(coding=CodingPass(), throughput=ThroughputPass(requests=32), quality=QualityPass())
+
+    def box_s(self, suite: str) -> float | None:
+        """The time box of a suite, seconds: quick has one of three minutes unless the profile says otherwise."""
+        chosen: Suite = getattr(self, suite)
+        return chosen.time_box_s or (QUICK_BOX_S if suite == "quick" else None)
 
 
 class Limits(Model):

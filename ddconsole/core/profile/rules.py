@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 KNOBS = ("block_size", "budget", "topk", "window")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ARGUMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_UNIT = re.compile(r"[A-Za-z0-9:_][A-Za-z0-9:_.@\\-]{0,200}?(\.service)?")
 _TIED = re.compile(r"(block_size|budget|topk|window)(\s*[-+*]\s*\d+)?")
 
 
@@ -63,10 +64,13 @@ def _engine(profile: Profile) -> Iterator[Problem]:
 
 
 def _launcher(profile: Profile) -> Iterator[Problem]:
-    if profile.launcher.kind == "systemd":
-        yield Problem(("launcher", "kind"), "systemd is not in this version; use process")
-    if profile.launcher.unit is not None and profile.launcher.kind != "systemd":
+    launcher = profile.launcher
+    if launcher.unit is not None and launcher.kind != "systemd":
         yield Problem(("launcher", "unit"), "a unit belongs to kind: systemd")
+    if launcher.unit is not None and not _UNIT.fullmatch(launcher.unit):
+        yield Problem(("launcher", "unit"), f"expected a service, such as sglang; {launcher.unit!r} names none")
+    if launcher.log == "journal" and launcher.kind != "systemd":
+        yield Problem(("launcher", "log"), "the journal belongs to kind: systemd")
 
 
 def _knob(name: str, knob: Knob) -> Iterator[Problem]:

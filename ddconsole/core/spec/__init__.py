@@ -59,6 +59,10 @@ __all__ = [
 ]
 
 
+LONGEST_VERB = 20
+"""Characters up to which a word alone may have been meant as a verb."""
+
+
 def parse(spec: str | Sequence[str], context: SpecContext, *, verb: str | None = None) -> Command | SpecRefusal:
     """The command that a line is, or why it is none.
 
@@ -160,18 +164,25 @@ def _or_idea(line: Line, words: tuple[Word, ...], context: SpecContext) -> Comma
 
 def _reads_like_words(words: Sequence[Word]) -> bool:
     """At least two words, and none of them is a key with its value or an id."""
-    return len(words) >= 2 and not any("=" in word.text or looks_like_ids(word) for word in words)
+    return len(words) >= 2 and not any(_is_argument(word) for word in words)
 
 
 def _no_verb(first: Word, words: tuple[Word, ...]) -> RefusedSpec:
     if looks_like_ids(first):
         reason = f"{shown(first.text)} alone says nothing; a verb comes first"
         return RefusedSpec(first.spot(), reason, f"such as edit {first.text} B=32, or move {first.text} top")
-    near = nearest(first.text, VERBS) if len(first.text) <= 20 else None
+    near = nearest(first.text, VERBS) if len(first.text) <= LONGEST_VERB else None
     if near is not None and not _reads_like_words(words[1:]):
         reason = f"unknown verb {shown(first.text)}"
         return RefusedSpec(first.spot(), reason, f"did you mean {near}?", idea=joined(words))
+    if len(first.text) <= LONGEST_VERB and all(_is_argument(word) for word in words[1:]):
+        return RefusedSpec(first.spot(), f"unknown verb {shown(first.text)}", f"verbs are {', '.join(VERBS)}")
     return _words_refused(first.spot(), words)
+
+
+def _is_argument(word: Word) -> bool:
+    """A key with its value, or an id: what stands behind a verb."""
+    return "=" in word.text or looks_like_ids(word)
 
 
 def _words_refused(spot: Spot, words: tuple[Word, ...]) -> RefusedSpec:

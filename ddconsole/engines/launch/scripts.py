@@ -44,19 +44,25 @@ TOLD: Final = r"""
 told() {
   read -r pid ticks boot <"$1/pid"
   read -r token port <"$1/launch"
-  printf 'launched\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$pid" "$ticks" "$boot" "$token" "$port" "$2" "$1"
+  kind=process unit= scope=
+  if [ -f "$1/unit" ]; then read -r kind unit scope <"$1/unit"; fi
+  printf 'launched\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' \
+    "$pid" "$ticks" "$boot" "$token" "$port" "$2" "$1" "$kind" "$unit" "$scope"
 }
 """
 """Prints the record of the run in folder $1 of the state folder $2."""
 
 ENGINE: Final = r"""
 run=$1 token=$2; shift 2
+# from here on only positional parameters count: the files that are read may set any variable
+set -- "$run" "$token" "$(command -v rm)" "$(stat_of $$)" "$@"
+printf '%s %s %s\n' "$$" "${4##* }" "$(boot_id)" >"$1/pid.new" && mv "$1/pid.new" "$1/pid" || exit 126
+if [ -f "$1/login" ]; then . "$1/login"; fi
 cd "$HOME" || exit 126
-if [ -f "$run/env" ]; then . "$run/env"; rm -f "$run/env"; fi
-DDCONSOLE_ATTEMPT=$token; export DDCONSOLE_ATTEMPT
-set -- "$(stat_of $$)" "$@"
-ticks=${1##* }; shift
-printf '%s %s %s\n' "$$" "$ticks" "$(boot_id)" >"$run/pid.new" && mv "$run/pid.new" "$run/pid" || exit 126
+if [ -f "$1/env" ]; then . "$1/env"; fi
+"$3" -f "$1/login" "$1/env"
+DDCONSOLE_ATTEMPT=$2; export DDCONSOLE_ATTEMPT
+shift 4
 # a shell's background job ignores SIGINT and SIGQUIT; the engine must not inherit that
 if env --default-signal=INT,QUIT true 2>/dev/null; then exec env --default-signal=INT,QUIT "$@"; fi
 if command -v python3 >/dev/null 2>&1; then
@@ -66,9 +72,9 @@ os.execvp("env", ["env", *sys.argv[1:]])' "$@"
 fi
 exec env "$@"
 """
-"""Becomes the engine: it leads its session, notes who it is, takes its secrets from the file, and execs.
+"""Becomes the engine: it notes who it is, takes its environment from files that it removes, and execs.
 
-Arguments: run folder, token, then NAME=VALUE words and the argv, as env takes them.
+Arguments: run folder, token, then the argv. `login` is the login's environment, where a manager gave it another.
 """
 
 DETACH: Final = r"""
@@ -90,28 +96,44 @@ echo $? >"$run/exit.new" && mv "$run/exit.new" "$run/exit"
 """
 """Waits for the engine in a session of its own and writes its exit status; it carries no token and ends with it."""
 
-LAUNCH: Final = r"""
+PREPARE: Final = r"""
 mask=$(umask); umask 077
-state=$(expand "$1") name=$2 token=$3 port=$4 watch=$5 engine=$6; shift 6
+state=$(expand "$1") name=$2 token=$3 port=$4 levels=$5; shift 5
 run=$state/runs/$name
 mkdir -p "$state/runs" && mkdir "$run" || exit 73 # a folder that is there is another launch's
 printf '%s %s\n' "$token" "$port" >"$run/launch" || exit 73
 cat >"$run/env" || exit 73
-: >"$run/engine.log" || exit 73
-umask "$mask"
-detach sh -c "$watch" ddconsole-watch "$run" "$engine" "$token" "$@" </dev/null >/dev/null 2>&1 &
+if [ -n "$levels" ]; then printf '%s' "$levels" >"$run/gpus" || exit 73; fi
+"""
+"""Makes the run's folder. Arguments: state folder, name, token, port, GPU levels before the launch.
+
+Standard input: the environment and the secrets, as lines for `.` (mode 600, removed by the engine before it execs).
+"""
+
+STARTED: Final = r"""
 tries=0
 while [ ! -s "$run/pid" ]; do
   tries=$((tries + 1))
-  if [ -f "$run/exit" ] || [ $tries -gt 100 ]; then cat "$run/engine.log" >&2; exit 70; fi
+  if [ -f "$run/exit" ] || [ $tries -gt 100 ]; then
+    cat "$run/engine.log" >&2; rm -f "$run/env" "$run/login"; exit 70
+  fi
   nap
 done
 told "$run" "$state"
 """
-"""Arguments: state folder, name, token, port, the watch script, the engine script, then env words and the argv.
+"""Waits until the engine has noted who it is, and prints the record."""
 
-Standard input: the secrets, as lines for `.` (mode 600, removed by the engine before it execs).
+LAUNCH: Final = (
+    PREPARE
+    + r"""
+: >"$run/engine.log" || exit 73
+watch=$1 engine=$2; shift 2
+umask "$mask"
+detach sh -c "$watch" ddconsole-watch "$run" "$engine" "$token" "$@" </dev/null >/dev/null 2>&1 &
 """
+    + STARTED
+)
+"""Arguments: those of PREPARE, the watch script, the engine script, then the argv."""
 
 FIND: Final = r"""
 state=$(expand "$1") run=$(expand "$1")/runs/$2
@@ -120,13 +142,18 @@ if [ -s "$run/pid" ] && [ -s "$run/launch" ]; then told "$run" "$state"; fi
 """Arguments: state folder, name."""
 
 LIVENESS: Final = r"""
-pid=$1 ticks=$2 boot=$3 run=$4
+pid=$1 ticks=$2 boot=$3
 if alive "$pid" "$ticks" "$boot"; then echo alive; exit; fi
 tries=0
 while [ "$(boot_id)" = "$boot" ] && [ ! -s "$run/exit" ] && [ $tries -lt 10 ]; do tries=$((tries + 1)); nap; done
-printf 'dead\t%s\n' "$(cat "$run/exit" 2>/dev/null)"
+status=$(cat "$run/exit" 2>/dev/null)
+if [ -z "$status" ] && is_ours; then status=$(main_status); fi
+printf 'dead\t%s\n' "$status"
 """
-"""Arguments: pid, start ticks, boot id, run folder. The status may be written a moment after the death."""
+"""Arguments: pid, start ticks, boot id, run folder, scope, unit ("" for none). Needs MANAGER.
+
+The status may be written a moment after the death; a unit that still ends its children knows it already.
+"""
 
 MEMBERS: Final = r"""
 # pids that belong to the launch: its session, while that is provably ours, and whatever carries its token
@@ -150,7 +177,16 @@ with_token() {
 }
 members() {
   [ "$(boot_id)" = "$3" ] || return 0
-  { root_reused "$1" "$2" || in_session "$1"; with_token "$4"; } | sort -un
+  { root_reused "$1" "$2" || in_session "$1"; with_token "$4"; in_cgroup; } | sort -un
+}
+# pids in the unit's cgroup; `cgroup` is empty unless the unit is provably ours
+in_cgroup() {
+  [ -n "$cgroup" ] || return 0
+  for root in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd; do
+    if [ -d "$root$cgroup" ]; then find "$root$cgroup" -name cgroup.procs -exec cat {} + 2>/dev/null; fi
+  done | sort -u | while read -r one; do
+    case $(stat_of "$one") in Z* | X* | "") ;; *) echo "$one" ;; esac
+  done
 }
 name_of() { tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null | cut -c1-120; }
 """
@@ -158,7 +194,7 @@ name_of() { tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null | cut -c1-120; }
 
 STOP: Final = r"""
 pid=$1 ticks=$2 boot=$3 token=$4 grace=$5
-group=0
+group=0 cgroup=
 root_reused "$pid" "$ticks" || group=$pid
 forced=no
 end() {
@@ -175,6 +211,7 @@ end_after() {
     nap
   done
 }
+stop_unit
 left=$(members "$pid" "$ticks" "$boot" "$token")
 if [ -n "$left" ]; then
   end TERM "$left"
@@ -183,7 +220,11 @@ fi
 printf 'forced\t%s\n' "$forced"
 for one in $(members "$pid" "$ticks" "$boot" "$token"); do printf 'left\t%s\t%s\n' "$one" "$(name_of "$one")"; done
 """
-"""Arguments: pid, start ticks, boot id, token, grace in seconds. TERM, wait, KILL until nobody of ours is left."""
+"""Arguments: pid, start ticks, boot id, token, grace in seconds, run folder, scope, unit ("" for none).
+
+The unit first, when it is still the invocation that we started; then TERM, wait, KILL until nobody of ours is left.
+Needs MANAGER.
+"""
 
 LISTENERS: Final = r"""
 port=$1 token=$2

@@ -6,17 +6,42 @@ A line is told by its first word, so that reading costs little; lines that mean 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ddconsole.engines.sglang.cautions import find_caution
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-STAMP: Final = re.compile(
-    r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?P<rank>(?: (?:DP|PP|ATTN_CP|MOE_DP|TP|EP)\d+)*)\] "
+    from ddconsole.core.progress import LogWarning
+
+STAMP_PATTERN: Final = (
+    r"\[\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{{1,6}})?"
+    r"({rank}(?: (?:DP|PP|ATTN_CP|MOE_DP|TP|EP)\d+)*)\] "
 )
-"""The prefix that SGLang's logger puts before every message; the rank's part is missing with one GPU."""
+"""The prefix that SGLang's logger puts before every message, to be filled with the kind of its one group: the rank."""
+
+STAMP: Final = re.compile(STAMP_PATTERN.format(rank="?P<rank>"))
+"""The rank's part is empty in the main process, and with one GPU."""
+
+ROUTINE: Final = (
+    r"(?:(?:Decode|Prefill) batch(?: \[\d{1,12}\])?,[\w #,:.()/%-]{0,800}"
+    r"|INFO:     [\da-f.:]{3,46} - \"[A-Z]{3,7} /(?:v1/)?[a-z_/]{0,48} HTTP/\d(?:\.\d)?\" \d{3}[ \w]{0,40})"
+)
+"""Whole messages that a serving engine prints for ever: batches, and the HTTP server's lines about requests.
+
+So narrow that they hold no bar, no second line, and nothing that could be a secret: a query string is not routine.
+"""
+
+_ROUTINE = re.compile(ROUTINE)
+
+
+def is_routine(message: str) -> bool:
+    """Whether a message behind a stamp is routine: it tells nothing about the boot, and no trouble."""
+    return _ROUTINE.fullmatch(message) is not None
 
 
 class Kind(StrEnum):
@@ -31,7 +56,6 @@ class Kind(StrEnum):
     FIRED_UP = "fired-up"
     FACTS = "facts"
     BIND_FAILED = "bind-failed"
-    DECODE = "decode"
     WARNING = "warning"
 
 
@@ -51,13 +75,13 @@ class Decode:
     graph: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A line that means something. `facts` are attributes of `BootFacts`."""
+class Mark(NamedTuple):
+    """A line that means something. `facts` are attributes of `BootFacts`; `seconds` is what the line says it took."""
 
     kind: Kind
-    facts: dict[str, int] = field(default_factory=dict)
-    decode: Decode | None = None
+    facts: Mapping[str, int | str] = MappingProxyType({})
+    seconds: float | None = None
+    warning: LogWarning | None = None
 
 
 def split_stamp(text: str) -> tuple[str | None, str]:
@@ -97,28 +121,55 @@ _DECODE = {
 }
 
 
+_ELAPSED = re.compile(r"elapsed=([\d.]{1,12}) ?s")
+
+OLD_DIALECT: Final = {"dialect": "0.5.11 to 0.5.12"}
+NEW_DIALECT: Final = {"dialect": "0.5.16 or later"}
+"""Target, KV and graphs before the draft in the old one; both loads first in the new one. Told by the first words."""
+
+
+def _number(match: re.Match[str] | None) -> float | None:
+    try:
+        return None if match is None else float(match[1])
+    except ValueError:
+        return None
+
+
+def _warning(message: str, facts: Mapping[str, int | str] | None = None) -> Mark | None:
+    caution = find_caution(message)
+    return None if caution is None else Mark(Kind.WARNING, facts or {}, warning=caution)
+
+
+_INIT_NEW, _INIT_OLD = Mark(Kind.INIT, NEW_DIALECT), Mark(Kind.INIT, OLD_DIALECT)
+_LOAD_BEGIN, _KV, _GRAPHS = Mark(Kind.LOAD_BEGIN), Mark(Kind.KV), Mark(Kind.GRAPHS)
+"""The commonest of them, made once."""
+
+
 def _init(message: str) -> Mark | None:
-    begins = message.startswith(("Init parallel begin", "Init torch distributed begin"))
-    return Mark(Kind.INIT) if begins else None
+    if message.startswith("Init parallel begin"):
+        return _INIT_NEW
+    return _INIT_OLD if message.startswith("Init torch distributed begin") else None
 
 
 def _load(message: str) -> Mark | None:
     if message.startswith("Load weight begin"):
-        return Mark(Kind.LOAD_BEGIN)
-    return Mark(Kind.LOAD_END) if message.startswith("Load weight end") else None
+        return _LOAD_BEGIN
+    if not message.startswith("Load weight end"):
+        return None
+    return Mark(Kind.LOAD_END, seconds=_number(_ELAPSED.search(message)), warning=find_caution(message))
 
 
 def _kv(message: str) -> Mark | None:
     if message.startswith(("KV Cache", "Memory pool end")):
-        return Mark(Kind.KV)
-    return Mark(Kind.WARNING) if message.startswith("KV pool holds") else None
+        return _KV
+    return _warning(message)
 
 
 def _capture(message: str) -> Mark | None:
     if message.startswith("Capture cuda graph failed"):
         return None
     width = _VERIFY.match(message)
-    return Mark(Kind.GRAPHS, {} if width is None else {"verify_width": int(width[1])})
+    return _GRAPHS if width is None else Mark(Kind.GRAPHS, {"verify_width": int(width[1])})
 
 
 def _initialized(message: str) -> Mark | None:
@@ -128,10 +179,8 @@ def _initialized(message: str) -> Mark | None:
 
 def _dflash(message: str) -> Mark | None:
     mismatch = _MISMATCH.search(message)
-    if mismatch is not None:
-        return Mark(Kind.WARNING, {"block_size": int(mismatch[1]), "trained_block_size": int(mismatch[2])})
-    worries = ("does not support attention_backend", "kept eager", "materialization disabled")
-    return Mark(Kind.WARNING) if any(worry in message for worry in worries) else None
+    facts = {} if mismatch is None else {"block_size": int(mismatch[1]), "trained_block_size": int(mismatch[2])}
+    return _warning(message, facts)
 
 
 def _inferred(message: str) -> Mark | None:
@@ -148,37 +197,25 @@ def _uvicorn(message: str) -> Mark | None:
 
 
 def _the(message: str) -> Mark | None:
-    if message.startswith("The server is fired up"):
-        return Mark(Kind.FIRED_UP)
-    return Mark(Kind.WARNING) if message.startswith("The memory capacity is unbalanced") else None
+    return Mark(Kind.FIRED_UP) if message.startswith("The server is fired up") else _warning(message)
 
 
-def _decode(message: str) -> Mark | None:
+def is_decode(message: str) -> bool:
+    """Whether it is a decode line."""
+    return message.startswith("Decode batch")
+
+
+def read_decode(message: str) -> Decode:
+    """What a decode line says."""
     found = {name: pattern.search(message) for name, pattern in _DECODE.items()}
-
-    def number(name: str) -> float | None:
-        match = found[name]
-        try:
-            return None if match is None else float(match[1])
-        except ValueError:
-            return None
-
     graph = found["graph"]
-    return Mark(
-        Kind.DECODE,
-        decode=Decode(
-            running=int(number("running") or 0),
-            accept_len=number("accept_len"),
-            accept_rate=number("accept_rate"),
-            tokens_per_s=number("tokens_per_s"),
-            graph=None if graph is None else graph[1] == "True",
-        ),
+    return Decode(
+        running=int(_number(found["running"]) or 0),
+        accept_len=_number(found["accept_len"]),
+        accept_rate=_number(found["accept_rate"]),
+        tokens_per_s=_number(found["tokens_per_s"]),
+        graph=None if graph is None else graph[1] == "True",
     )
-
-
-def _starts(*beginnings: str) -> Callable[[str], Mark | None]:
-    """A reader of warnings that begin so."""
-    return lambda message: Mark(Kind.WARNING) if message.startswith(beginnings) else None
 
 
 _READERS: Final[dict[str, Callable[[str], Mark | None]]] = {
@@ -186,7 +223,7 @@ _READERS: Final[dict[str, Callable[[str], Mark | None]]] = {
     "Load": _load,
     "KV": _kv,
     "Memory": _kv,
-    "Post-capture": lambda _: Mark(Kind.KV),
+    "Post-capture": lambda _: _KV,
     "Capture": _capture,
     "Initialized": _initialized,
     "DFLASH": _dflash,
@@ -200,10 +237,11 @@ _READERS: Final[dict[str, Callable[[str], Mark | None]]] = {
     "[Errno": _uvicorn,
     "Engine": lambda message: Mark(Kind.SERVER) if message.startswith("Engine startup timings") else None,
     "The": _the,
-    "Decode": _decode,
-    "Disable": _starts("Disable DFLASH draft cuda graph"),
-    "Failed": _starts("Failed to infer DFLASH block_size"),
-    "speculative_num_draft_tokens": _starts("speculative_num_draft_tokens is not set"),
+    "Disable": _warning,
+    "Failed": _warning,
+    "speculative_num_draft_tokens": _warning,
+    "Casting": _warning,
+    "Compute": _warning,
 }
 
 

@@ -5,14 +5,27 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from ddconsole.core.progress import BootFacts, BootProgress, Phase, ShardBar
-from ddconsole.engines.sglang.bootlines import Decode, Kind, Mark, read, split_glued, split_stamp
-from ddconsole.engines.sglang.evidence import Evidence
+from ddconsole.core.progress import BootFacts, BootProgress, LogWarning, Phase
+from ddconsole.engines.sglang.blocks import may_be_odd, told
+from ddconsole.engines.sglang.bootlines import (
+    Decode,
+    Kind,
+    Mark,
+    is_decode,
+    is_routine,
+    read,
+    read_decode,
+    split_glued,
+    split_stamp,
+)
+from ddconsole.engines.sglang.decodes import DecodeWatch
+from ddconsole.engines.sglang.evidence import TAIL_LINES, Evidence
 from ddconsole.engines.sglang.faults import diagnose
-from ddconsole.engines.sglang.linecut import LineCutter
+from ddconsole.engines.sglang.linecut import LineCutter, Redrawn
+from ddconsole.engines.sglang.loads import Loads
 from ddconsole.engines.sglang.masking import Masker
 from ddconsole.engines.sglang.phases import PhaseClock
-from ddconsole.engines.sglang.shardbar import Bar, Pace, find_bar
+from ddconsole.engines.sglang.shardbar import end_of_run, find_bar
 
 if TYPE_CHECKING:
     from ddconsole.core.errors import Failure
@@ -26,23 +39,23 @@ WARNING_LIMIT: Final = 20
 _HARMLESS: Final = frozenset(Kind) - {Kind.BIND_FAILED, Kind.WARNING}
 """Lines that are understood and no sign of trouble."""
 
-TARGET, DRAFT, GRAPHS = "target", "draft", "graphs"
-
 
 class BootLog:
-    """A `BootTracker` for SGLang. The same bytes give the same state, however they are cut."""
+    """A `BootTracker` for SGLang. The same bytes give the same state, however they are cut.
+
+    Blocks of ordinary lines are looked at as a whole (`blocks.py`); what is odd goes line by line. Both give the same.
+    """
 
     def __init__(self, secrets: tuple[str, ...] = ()) -> None:
         self._cutter = LineCutter()
         self._mask = Masker(secrets)
         self._phases = PhaseClock()
         self._evidence = Evidence()
-        self._loads: dict[str, int] = {}
-        self._bars: dict[str, ShardBar] = {}
-        self._paces: dict[str, Pace] = {}
+        self._loads = Loads()
+        self._decodes = DecodeWatch()
         self._facts = BootFacts()
         self._fired_up = False
-        self._decode: Decode | None = None
+        self._place = 0
 
     @property
     def progress(self) -> BootProgress:
@@ -50,10 +63,12 @@ class BootLog:
         return BootProgress(
             phase=self._phases.phase,
             finished=dict(self._phases.finished),
-            target=self._bars.get(TARGET),
-            draft=self._bars.get(DRAFT),
-            graphs=self._bars.get(GRAPHS),
+            target=self._loads.bar("target"),
+            draft=self._loads.bar("draft"),
+            graphs=self._loads.bar("graphs"),
             fired_up=self._fired_up,
+            waits_for=self._phases.behind,
+            loads={model: dict(ranks) for model, ranks in self._loads.seconds.items()},
         )
 
     @property
@@ -64,7 +79,8 @@ class BootLog:
     @property
     def decode(self) -> Decode | None:
         """The last `Decode batch` line."""
-        return self._decode
+        last = self._decodes.last
+        return None if last is None else read_decode(last)
 
     def failure(self, exit_status: int | None) -> Failure:
         """Why it died: the first root cause among all ranks' noise."""
@@ -74,12 +90,57 @@ class BootLog:
         """Take bytes cut anywhere; `at` is monotonic seconds. Returns finished lines, bars only in their last state."""
         self._phases.start(at)
         lines: list[str] = []
-        for piece in self._cutter.feed(data):
-            self._piece(piece.text, piece.kept, at, lines)
-        bar = find_bar(self._cutter.peek())
-        if bar is not None:
-            self._bar(bar, at)
+        for item in self._cutter.cut(data):
+            if isinstance(item, str):
+                self._block(item, at, lines)
+            elif isinstance(item, Redrawn):
+                self._redrawn(item.text, at, lines)
+            else:
+                self._piece(item.text, item.kept, at, lines)
+                self._place += len(item.text) + 1
+        self._loads.see(find_bar(self._cutter.peek()), at)
         return lines
+
+    # --- blocks of plain lines
+
+    def _block(self, block: str, at: float, lines: list[str]) -> None:
+        if self._decodes.is_quiet(block) and not self._mask.knows_any(block):
+            self._quiet_block(block, at, lines)
+            return
+        for line in block[:-1].split("\n"):
+            self._piece(line, True, at, lines)
+            self._place += len(line) + 1
+
+    def _quiet_block(self, block: str, at: float, lines: list[str]) -> None:
+        """Routine is skipped, ordinary lines are told as they are, odd ones go the long way."""
+        found = list(told(block))
+        watchful = self._is_odd("\n".join([each[0] for each in found]))
+        begin, shown = self._place, 0
+        for line, rank, message, after, start in found:
+            if after is not None:
+                self._evidence.routine(after)
+            if watchful and self._is_odd(line):
+                self._show(block[shown:start], lines)
+                self._place = begin + start
+                self._piece(line, True, at, lines)
+                shown = start + len(line) + 1
+            elif line:
+                self._told(rank, message, line, at, begin + start)
+        self._show(block[shown:], lines)
+        self._decodes.take_block(block)
+        self._place = begin + len(block)
+
+    def _is_odd(self, text: str) -> bool:
+        """Whether a line, or one of several, cannot be shown as it is."""
+        return may_be_odd(text, LINE_SHOWN) or self._mask.may_hold_secrets(text)
+
+    def _show(self, text: str, lines: list[str]) -> None:
+        """Whole lines as they are, but for empty ones."""
+        shown = [line for line in text.split("\n") if line and not line.isspace()]
+        self._evidence.tail.extend(shown[-TAIL_LINES:])
+        lines += shown
+
+    # --- line by line
 
     def _piece(self, text: str, kept: bool, at: float, lines: list[str]) -> None:
         """A bar, a line, or several of them glued together."""
@@ -90,57 +151,67 @@ class BootLog:
                 return
             if bar.before:
                 self._lines(bar.before, at, lines)
-            self._bar(bar, at)
+            self._loads.see(bar, at)
             if kept and not bar.after:
                 lines.append(text.strip()[:LINE_SHOWN])
             text = bar.after
+
+    def _redrawn(self, text: str, at: float, lines: list[str]) -> None:
+        """States of a bar, of which the last one counts, or whatever else a program draws over."""
+        start = 0
+        while start < len(text):
+            end = end_of_run(text, start)
+            if end is None:
+                end = text.index("\r", start) + 1
+                self._piece(text[start : end - 1], False, at, lines)
+            else:
+                self._loads.see(find_bar(text[max(text.rfind("\r", start, end - 1) + 1, start) : end - 1]), at)
+            self._place += end - start
+            start = end
 
     def _lines(self, text: str, at: float, lines: list[str]) -> None:
         lines.extend(self._line(line, at) for line in split_glued(text) if line.strip())
 
     def _line(self, line: str, at: float) -> str:
         rank, message = split_stamp(line)
-        mark = read(message)
-        shown = self._mask.text(line)[:LINE_SHOWN]
-        if mark is not None:
-            self._apply(mark, rank or "", shown, at)
-        self._evidence.add(rank, message, shown, harmless=mark is not None and mark.kind in _HARMLESS)
+        routine = rank is not None and is_routine(message)
+        shown = self._mask.text(line, routine=routine)[:LINE_SHOWN]
+        self._evidence.tail.append(shown)
+        if is_decode(message):
+            self._decoded(message)
+        if routine:
+            self._evidence.routine(rank or "")
+        else:
+            self._told(rank, message, shown, at, self._place)
         return shown
-
-    # --- bars
-
-    def _bar(self, bar: Bar, at: float) -> None:
-        if bar.kind not in ("weights", "graphs"):
-            return
-        slot = GRAPHS if bar.kind == "graphs" else self._model(self._leader())
-        pace = self._paces.setdefault(slot, Pace())
-        pace.see(bar.done, at)
-        self._bars[slot] = ShardBar(bar.done, bar.total, pace.eta_s(bar.total))
-
-    def _leader(self) -> str:
-        """The rank that draws the bars: the first by name of those that load."""
-        return min(self._loads, default="")
-
-    def _model(self, rank: str) -> str:
-        """What a rank is loading: the target first, the draft second."""
-        return DRAFT if self._loads.get(rank, 0) >= 2 else TARGET
 
     # --- lines that mean something
 
+    def _told(self, rank: str | None, message: str, shown: str, at: float, place: int) -> None:
+        mark = read(message)
+        if rank is not None and (mark is not None or not self._phases.has_stamp):
+            self._phases.stamped(shown)
+        if mark is not None:
+            self._apply(mark, rank or "", shown, at)
+        self._evidence.add(rank, message, shown, place, harmless=mark is not None and mark.kind in _HARMLESS)
+
     def _apply(self, mark: Mark, rank: str, shown: str, at: float) -> None:
-        if mark.facts:
-            self._facts = replace(self._facts, **mark.facts)  # type: ignore[arg-type]  # the facts that are numbers
+        if mark.facts and any(getattr(self._facts, name) != value for name, value in mark.facts.items()):
+            self._facts = replace(self._facts, **mark.facts)  # type: ignore[arg-type]  # only facts of their type
+        if mark.warning is not None:
+            self._warn(replace(mark.warning, evidence=shown))
         match mark.kind:
-            case Kind.INIT:
-                self._phases.join(rank)
-            case Kind.LOAD_BEGIN:
-                self._loads[rank] = self._loads.get(rank, 0) + 1
-                phase = Phase.LOAD_DRAFT if self._model(rank) == DRAFT else Phase.LOAD_TARGET
-                self._phases.enter(rank, phase, at)
             case Kind.KV:
                 self._phases.enter(rank, Phase.KV, at)
             case Kind.GRAPHS:
                 self._phases.enter(rank, Phase.GRAPHS, at)
+            case Kind.INIT:
+                self._phases.join(rank)
+            case Kind.LOAD_BEGIN:
+                phase = Phase.LOAD_DRAFT if self._loads.begin(rank) == "draft" else Phase.LOAD_TARGET
+                self._phases.enter(rank, phase, at)
+            case Kind.LOAD_END:
+                self._loads.end(rank, mark.seconds)
             case Kind.SERVER:
                 self._phases.enter_all(Phase.WARMUP, at)
             case Kind.FIRED_UP:
@@ -148,19 +219,15 @@ class BootLog:
                 self._phases.enter_all(Phase.READY, at)
             case Kind.BIND_FAILED:
                 self._facts = replace(self._facts, bind_failed=shown)
-            case Kind.DECODE:
-                self._decoded(mark.decode)
-            case Kind.WARNING:
-                self._warn(split_stamp(shown)[1])
             case _:
                 pass
 
-    def _decoded(self, decode: Decode | None) -> None:
-        self._decode = decode
-        if decode is not None and decode.graph is False:
-            self._warn("decoding without a CUDA graph: the batch is larger than the captured sizes, or capture is off")
+    def _decoded(self, message: str) -> None:
+        for warning in self._decodes.take(message):
+            self._warn(warning)
 
-    def _warn(self, text: str) -> None:
+    def _warn(self, warning: LogWarning) -> None:
         """Keep a warning once, though eight ranks print it."""
-        if text not in self._facts.warnings and len(self._facts.warnings) < WARNING_LIMIT:
-            self._facts = replace(self._facts, warnings=(*self._facts.warnings, text))
+        known = self._facts.warnings
+        if len(known) < WARNING_LIMIT and all((one.code, one.what) != (warning.code, warning.what) for one in known):
+            self._facts = replace(self._facts, warnings=(*known, warning))

@@ -26,6 +26,9 @@ CHAT_SINCE: Final = (0, 5, 20)
 ACCEPTED_KEYS: Final = ("spec_num_correct_drafts", "spec_accepted_drafts", "spec_accept_token_num")
 """Accepted drafts of a request: 0.5.12 and later, 0.5.11, 0.5.10."""
 
+PROPOSED_KEYS: Final = ("spec_num_proposed_drafts", "spec_proposed_drafts", "spec_draft_token_num")
+"""Drafts offered to the target, in the same versions."""
+
 HISTOGRAM_KEYS: Final = ("spec_correct_drafts_histogram", "spec_accept_histogram")
 """Steps by the number of drafts they accepted: 0.5.12 and later, older."""
 
@@ -98,12 +101,22 @@ def _take_spec(answer: Answer, meta: Mapping[str, Any]) -> None:
     steps = _count(meta.get("spec_verify_ct"))
     if steps is not None:
         answer.verify_steps = steps
-    accepted = next((meta[key] for key in ACCEPTED_KEYS if _count(meta.get(key)) is not None), None)
-    if accepted is not None:
-        answer.accepted_drafts = accepted
+    answer.accepted_drafts = _first_count(meta, ACCEPTED_KEYS, answer.accepted_drafts)
+    answer.proposed_drafts = _first_count(meta, PROPOSED_KEYS, answer.proposed_drafts)
     histogram = next((meta[key] for key in HISTOGRAM_KEYS if isinstance(meta.get(key), list)), None)
     if histogram is not None and all(_count(value) is not None for value in histogram):
         answer.histogram = tuple(histogram)
+
+
+def _first_count(meta: Mapping[str, Any], keys: tuple[str, ...], before: int | None) -> int | None:
+    """The count under the first of `keys` that has one."""
+    return next((meta[key] for key in keys if _count(meta.get(key)) is not None), before)
+
+
+def _seconds(value: Any, before: float | None) -> float | None:
+    """A duration as JSON gives it; `before` for anything else."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number and 0 <= value < 1e9 else before
 
 
 def _take_finish(answer: Answer, reason: Any) -> None:
@@ -144,6 +157,8 @@ class NativeDialect:
         sampling: dict[str, Any] = {"max_new_tokens": prompt.max_tokens, "temperature": workload.temperature}
         if ignore_eos:
             sampling["ignore_eos"] = True
+        if prompt.seed is not None:
+            sampling["sampling_seed"] = prompt.seed
         body = {"text": prompt.text, "sampling_params": sampling, "stream": True}
         return HttpRequest("/generate", body, self.headers)
 
@@ -161,14 +176,30 @@ class NativeDialect:
         answer.new_tokens = _take_total(answer, meta.get("completion_tokens"))
         answer.prompt_tokens = _known(meta.get("prompt_tokens"), answer.prompt_tokens)
         answer.cached_tokens = _known(meta.get("cached_tokens"), answer.cached_tokens)
-        _take_spec(answer, meta)
-        _take_finish(answer, meta.get("finish_reason"))
+        if "spec_verify_ct" in meta:  # in the last chunk alone; a look for all spellings in each would cost
+            _take_spec(answer, meta)
+        if meta.get("finish_reason") is not None:
+            _take_finish(answer, meta["finish_reason"])
+            answer.server_e2e_s = _seconds(meta.get("e2e_latency"), answer.server_e2e_s)
+            answer.server_ttft_s = _seconds(meta.get("first_token_latency"), answer.server_ttft_s)
 
 
 def _known(value: Any, before: int | None) -> int | None:
     """The new count where there is one."""
     count = _count(value)
     return before if count is None else count
+
+
+def _first_choice(choices: list[Any]) -> dict[str, Any] | None:
+    """The choice at index 0; we ask for one, and what else an engine sends is not part of it."""
+    return next((one for one in choices if isinstance(one, dict) and one.get("index", 0) == 0), None)
+
+
+def _call_text(calls: Any) -> str:
+    """Names and arguments of tool calls in one delta; one space where a call opens without either."""
+    functions = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    parts = [str(one.get(key) or "") for one in functions if isinstance(one, dict) for key in ("name", "arguments")]
+    return "".join(parts) or " "
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +224,8 @@ class ChatDialect:
         }
         if ignore_eos:
             body["ignore_eos"] = True
+        if prompt.seed is not None:
+            body["seed"] = prompt.seed
         return HttpRequest("/v1/chat/completions", body, self.headers)
 
     def read(self, answer: Answer, data: str) -> None:
@@ -201,7 +234,7 @@ class ChatDialect:
         if event is None:
             return
         choices = event.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
+        choice = _first_choice(choices) if isinstance(choices, list) else None
         brought = choice is not None and self._take_choice(answer, choice)
         self._take_usage(answer, event.get("usage"), brought=brought, last=choice is None)
         extra = event.get("sglext")
@@ -220,11 +253,14 @@ class ChatDialect:
             answer.text += content
         if isinstance(reasoning, str):
             answer.reasoning += reasoning
+        calls = delta.get("tool_calls")
+        if calls:
+            answer.tool_calls += _call_text(calls)
         _take_finish(answer, choice.get("finish_reason"))
         meta = choice.get("meta_info")
         if isinstance(meta, dict):
             _take_spec(answer, meta)
-        return bool(content or reasoning or delta.get("tool_calls") or choice.get("finish_reason"))
+        return bool(content or reasoning or calls or choice.get("finish_reason"))
 
     @staticmethod
     def _take_usage(answer: Answer, usage: Any, *, brought: bool, last: bool) -> None:

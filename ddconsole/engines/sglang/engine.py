@@ -9,6 +9,7 @@ from ddconsole.core.ports import Identity
 from ddconsole.engines.sglang import identity, speculation
 from ddconsole.engines.sglang.bootlog import BootLog
 from ddconsole.engines.sglang.command import launch_plan
+from ddconsole.engines.sglang.counters import decode_tick, read_counts
 from ddconsole.engines.sglang.dialect import ChatDialect, auth_headers, dialect_for, native_dialect
 from ddconsole.engines.sglang.http import EngineHttp
 from ddconsole.engines.sglang.masking import Masker
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ddconsole.core.config import Config, Effective
     from ddconsole.core.errors import Failure
     from ddconsole.core.metrics import RequestRecord
-    from ddconsole.core.ports import Finding, Host, Launched, LaunchPlan, RequestDialect
+    from ddconsole.core.ports import DecodeTick, Host, Launched, LaunchPlan, Preflight, RequestDialect, ServerCounts
     from ddconsole.core.profile import Profile
     from ddconsole.core.progress import BootFacts
 
@@ -71,7 +72,7 @@ class SglangEngine:
         """A fresh reader of its log."""
         return BootLog(tuple(self._secrets.values()))
 
-    async def preflight(self, host: Host, config: Config, port: int) -> tuple[Finding, ...]:
+    async def preflight(self, host: Host, config: Config, port: int) -> Preflight:
         """What can be known before paying for a launch."""
         return await preflight(self._profile, host, config, port)
 
@@ -109,6 +110,14 @@ class SglangEngine:
     async def flush(self, base_url: str) -> bool:
         """Empty the prefix cache; False when the engine refused."""
         return await self._http(base_url).flush()
+
+    async def counts(self, base_url: str) -> ServerCounts | None:
+        """Its counters now; None when it has none or cannot be asked."""
+        return await read_counts(self._http(base_url))
+
+    def decode_tick(self, line: str) -> DecodeTick | None:
+        """What a line of its log says of decoding; None for any other line."""
+        return decode_tick(line)
 
     async def abort(self, base_url: str) -> None:
         """Abort all requests, before a stop."""

@@ -27,24 +27,28 @@ _CUES: Final = (
     "illed", "mismatch", "usage: ", "not found", "No such file", "SIG", "sigquit", "equires", "must be", "only",
     "nknown", "illegal memory", "out-of-range", "outside the target", "NCCL", "not exist", "denied", "egmentation",
     "minimum required", "invalid", "too old", "insufficient", "identifier", "No space left", "fatal", "nvcc",
-    "No supported", "TllmGen", "references",
+    "No supported", "TllmGen", "references", "used by a process",
 )  # fmt: skip
 """A line with none of these words explains no death. Looked for one by one: faster than one pattern of them all."""
 
-_HARMLESS = re.compile(
-    r"^Ignore import error|UserWarning|^server_args=|^Decode batch|^Prefill batch|HTTP/1\.1\"|^sglang is using"
-)
+_HARMLESS = re.compile(r"^Ignore import error|UserWarning|^server_args=|^sglang is using")
+
+_REMEMBERED: Final = 1024
+"""Messages whose judgement is kept: eight ranks say the same, and tracebacks repeat."""
+
+_SHORT: Final = 300
+"""Characters of a message that is worth remembering."""
 
 
-def _has_cue(message: str) -> bool:
-    for cue in _CUES:  # noqa: SIM110 - a generator inside any() costs twice as much, and this runs for every line
+def _judge(message: str) -> bool:
+    for cue in _CUES:
         if cue in message:
-            return True
+            return _HARMLESS.search(message) is None
     return False
 
 
 class Line(NamedTuple):
-    """A line with its number in the log and the rank that printed it ("" for the main process)."""
+    """A line with its place in the log and the rank that printed it ("" for the main process)."""
 
     number: int
     rank: str
@@ -53,18 +57,11 @@ class Line(NamedTuple):
 
 @dataclass(slots=True)
 class Block:
-    """The errors of one rank, in order."""
+    """The errors of one rank, in order; the middle of very long ones is let go."""
 
     rank: str
     head: list[Line] = field(default_factory=list)
     tail: deque[Line] = field(default_factory=lambda: deque(maxlen=BLOCK_TAIL))
-
-    def add(self, line: Line) -> None:
-        """Keep `line`; the middle of very long errors is what is let go."""
-        if len(self.head) < BLOCK_HEAD:
-            self.head.append(line)
-        else:
-            self.tail.append(line)
 
     def lines(self) -> Iterator[Line]:
         """What is kept, in order."""
@@ -76,31 +73,50 @@ class Block:
 class Evidence:
     """The memory of a boot. Lines without a prefix belong to the rank that spoke before them."""
 
-    tail: deque[Line] = field(default_factory=lambda: deque(maxlen=TAIL_LINES))
+    tail: deque[str] = field(default_factory=lambda: deque(maxlen=TAIL_LINES))
     blocks: dict[str, Block] = field(default_factory=dict)
     _rank: str = ""
-    _number: int = 0
     _open: bool = False
+    _judged: dict[str, bool] = field(default_factory=dict)
 
-    def add(self, rank: str | None, message: str, text: str, *, harmless: bool = False) -> None:
-        """Keep a line: `message` without its prefix is what is judged, `text` is what is shown."""
-        self._number += 1
-        if rank is not None:
+    def add(self, rank: str | None, message: str, text: str, number: int, *, harmless: bool = False) -> None:
+        """Judge a line: `message` without its prefix is what is judged, `text` is what is shown."""
+        if rank is None:
+            cue = self._open or self._explains(message)
+        else:
             self._rank = rank
-        line = Line(self._number, self._rank, text)
-        self.tail.append(line)
-        cue = not harmless and _has_cue(message) and _HARMLESS.search(message) is None
-        if cue or (rank is None and self._open):
-            self._keep(line)
-        self._open = cue or (rank is None and self._open)
+            cue = not harmless and self._explains(message)
+        if cue:
+            self._keep(number, text)
+        self._open = cue
 
-    def _keep(self, line: Line) -> None:
-        block = self.blocks.get(line.rank)
+    def routine(self, rank: str) -> None:
+        """A line of `rank` that explains nothing; what follows without a prefix is no part of an error."""
+        self._rank = rank
+        self._open = False
+
+    def _explains(self, message: str) -> bool:
+        """Whether a message may explain a death."""
+        known = self._judged.get(message)
+        if known is None:
+            known = _judge(message)
+            if len(message) <= _SHORT:
+                if len(self._judged) >= _REMEMBERED:
+                    self._judged.clear()
+                self._judged[message] = known
+        return known
+
+    def _keep(self, number: int, text: str) -> None:
+        block = self.blocks.get(self._rank)
         if block is None:
             if len(self.blocks) >= RANK_LIMIT:
                 return
-            block = self.blocks[line.rank] = Block(line.rank)
-        block.add(line)
+            block = self.blocks[self._rank] = Block(self._rank)
+        line = Line(number, self._rank, text)
+        if len(block.head) < BLOCK_HEAD:
+            block.head.append(line)
+        else:
+            block.tail.append(line)
 
     def errors(self) -> list[Line]:
         """All error lines that were kept, in the order of the log."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from ddconsole.core.errors import Failure
 from ddconsole.core.progress import Phase
-from ddconsole.engines.sglang.signatures import SIGNATURES, Signature
+from ddconsole.engines.sglang.bootlines import split_stamp
+from ddconsole.engines.sglang.signatures import SIGNATURES, Signature, Strength
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 EVIDENCE_LINES: Final = 8
 """Lines shown as evidence."""
+
+STOPPED: Final = "stopped"
+"""The cause of an end that somebody asked for."""
 
 LINE_SHOWN: Final = 400
 """Characters of an evidence line."""
@@ -32,23 +36,32 @@ PHASE_WORDS: Final = {
 }
 
 _EXCEPTION = re.compile(r"(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit)\b")
+_PARENT = ("Received sigquit", "SIGQUIT received", "kill_process_tree called")
 _ROOT_CUES = ("Scheduler hit an exception", "Traceback (most recent call last)")
 
 
 def diagnose(evidence: Evidence, exit_status: int | None, phase: Phase) -> Failure:
     """The failure that the log shows; `phase` is where the boot was."""
     found = first_cause(evidence.errors())
-    if found is not None:
-        signature, groups, line = found
-        groups |= {"when": PHASE_WORDS.get(phase, "at work")}
-        return Failure(
-            cause=signature.cause,
-            what=_fill(signature.what, groups),
-            evidence=_around(line, evidence),
-            advice=_fill(signature.advice, groups),
-            phase=phase.value,
-        )
-    return _unknown(evidence, exit_status, phase)
+    unnamed = _unnamed_exception(evidence)
+    if found is None or (unnamed and _explains_less(found[0], found[2], unnamed)):
+        return _unknown(evidence, unnamed, exit_status, phase)
+    signature, groups, line = found
+    groups |= {"when": PHASE_WORDS.get(phase, "at work")}
+    return Failure(
+        cause=signature.cause,
+        what=_fill(signature.what, groups),
+        evidence=_around(line, groups, evidence),
+        advice=_fill(signature.advice, groups),
+        phase=phase.value,
+    )
+
+
+def _explains_less(signature: Signature, line: Line, unnamed: list[Line]) -> bool:
+    """Whether an exception without a name explains more: than all but causes, and a stop that came before it."""
+    if signature.strength is Strength.ROOT:
+        return False
+    return signature.cause != STOPPED or unnamed[0].number < line.number
 
 
 def first_cause(lines: Iterable[Line]) -> tuple[Signature, dict[str, str], Line] | None:
@@ -69,8 +82,12 @@ def _fill(template: str, groups: dict[str, str]) -> str:
     return template.format(**{name: text[:240] for name, text in groups.items()})
 
 
-def _around(line: Line, evidence: Evidence) -> tuple[str, ...]:
-    """The line itself, with the one that opened that rank's error before it."""
+def _around(line: Line, groups: dict[str, str], evidence: Evidence) -> tuple[str, ...]:
+    """The line itself, with what opened that rank's error, or with the last lines of the rank that it names."""
+    named = groups.get("rank", "")
+    if named:
+        last = [text for text in evidence.tail if (rank := split_stamp(text)[0]) and f"TP{named}" in rank.split()]
+        return _shown([*last[-EVIDENCE_LINES + 1 :], line.text])
     block = evidence.blocks.get(line.rank)
     opened = [
         other.text for other in (block.lines() if block else ()) if other.number < line.number and _opens(other.text)
@@ -91,27 +108,34 @@ def _shown(texts: Iterable[str]) -> tuple[str, ...]:
 # --- nothing in the log has a name
 
 
-def _unknown(evidence: Evidence, exit_status: int | None, phase: Phase) -> Failure:
+def _unknown(evidence: Evidence, dead: list[Line], exit_status: int | None, phase: Phase) -> Failure:
     """The exception of the rank that died first; without one, how the process ended."""
-    lines = _first_dead(evidence)
-    exception = next((line for line in reversed(lines) if _EXCEPTION.match(line.text)), None)
+    lines = [line.text for line in dead] or list(evidence.tail)
+    exception = next((line for line in reversed(dead) if _EXCEPTION.match(line.text)), None)
     cause, ended, advice = describe_exit(exit_status)
     if exception is None:
         what = f"the engine died {PHASE_WORDS.get(phase, 'at work')}: {ended}"
-        return Failure(cause, what, _shown(line.text for line in lines), advice, phase.value)
+        return Failure(cause, what, _shown(lines), advice, phase.value)
     who = f"rank {exception.rank}" if exception.rank else "the engine"
     what = f"{who} died {PHASE_WORDS.get(phase, 'at work')}: {exception.text[:240]}"
     advice = "read the traceback in the full log; the last lines of the rank that died first are shown"
-    return Failure("exception", what, _shown(line.text for line in lines), advice, phase.value)
+    return Failure("exception", what, _shown(lines), advice, phase.value)
 
 
-def _first_dead(evidence: Evidence) -> list[Line]:
-    """The lines of the rank whose scheduler raised first; else of the first error; else the log's last."""
+def _unnamed_exception(evidence: Evidence) -> list[Line]:
+    """The error lines of the first rank that raised something no signature knows; none when all are known."""
     errors = evidence.errors()
-    opened = next((line for line in errors if _opens(line.text)), None)
-    if opened is None:
-        return list(evidence.tail)
-    return [line for line in errors if line.rank == opened.rank]
+    ranks = dict.fromkeys(line.rank for line in errors if _opens(line.text))
+    for rank in ranks:
+        lines = _until_noise([line for line in errors if line.rank == rank])
+        if first_cause(lines) is None:
+            return lines
+    return []
+
+
+def _until_noise(lines: list[Line]) -> list[Line]:
+    """Without what the parent process says once a child has died: it is no part of the error."""
+    return [line for line in lines if not any(noise in line.text for noise in _PARENT)]
 
 
 def describe_exit(status: int | None) -> tuple[str, str, str]:

@@ -157,7 +157,24 @@ def check_verify_width(config: Config, logged: int | None) -> str | Failure:
             "this fork sizes its graph by the block, not by the tree: use a version that sizes it by the budget",
             "graphs",
         )
-    return f"verify width {logged} (log)" if logged == wanted else f"verify width {wanted}, padded to {logged} (log)"
+    if logged == wanted:
+        return f"verify width {logged} (log)"
+    if is_padding(wanted, logged):
+        return f"verify width {wanted}, padded to {logged} (log)"
+    return Failure(
+        "identity-mismatch",
+        f"the verify graph holds {logged} tokens a request and this config verifies {wanted}: another budget runs",
+        (f"num_tokens_per_req={logged}", f"asked for {wanted}"),
+        "this fork ignores the budget, or spells it otherwise: compare knobs.budget with its --help",
+        "graphs",
+    )
+
+
+def is_padding(wanted: int, logged: int) -> bool:
+    """Whether `logged` is `wanted` rounded up as engines round: to a power of two, or to a multiple of one up to 32."""
+    return logged == 1 << (wanted - 1).bit_length() or any(
+        logged == -(-wanted // unit) * unit for unit in (2, 4, 8, 16, 32)
+    )
 
 
 def _compare_knobs(found: Findings, profile: Profile, config: Config, seen: Witnesses) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 BarKind = Literal["weights", "graphs", "download", "other"]
 
@@ -21,26 +21,36 @@ _BODY = rf":? *[0-9]+% *(?:Completed \||\|[^|]*\|)? *(?P<done>{_COUNT})/(?P<tota
 _KNOWN = re.compile(rf"(?P<desc>{_DESC}){_BODY}")
 _ANY = re.compile(rf"^(?P<desc>[^|\[\]%]*?){_BODY}")
 _ENDLESS = re.compile(rf"(?P<desc>{_DESC}): (?P<done>{_COUNT})it \[(?P<elapsed>[0-9:]+), *(?P<rate>[^\],]+)\]")
+_WEIGHTS = re.compile(_DESC)
+_CLOCKS = re.compile(r"[0-9:]<[0-9:?]")
+"""Between elapsed and remaining time; no bar is without, but for the endless one."""
 _RATE = re.compile(r"(?P<number>[0-9.]+) ?(?:(?P<per_item>s/[a-z]+)|[a-z]+/s)")
+
+_STATE = r"[0-9]{1,9}/[0-9]{1,9} \[[0-9:]{4,12}<[0-9:?]{1,12}, *[0-9?.]{1,20} ?(?:it/s|s/it)\]\r"
+_RUNS = (
+    re.compile(
+        rf"(?:(?:Multi-thread loading|Loading safetensors checkpoint) shards: *[0-9]{{1,3}}% Completed \| {_STATE})+"
+    ),
+    re.compile(rf"(?:Capturing [\w ]{{1,60}}(?:\([^)\r]{{0,80}}\))?: *[0-9]{{1,3}}%\|[^|\r]{{0,60}}\| {_STATE})+"),
+)
+"""States of one bar drawn over each other, in its commonest forms, with nothing glued to any of them."""
 
 BAR_LIMIT: Final = 2_000
 """Characters within which a bar is looked for."""
 
 MIN_SHARDS: Final = 3
-"""Shards seen loading before an estimate means anything; after the first, tqdm's own is wild (sglang#18124)."""
+"""Shards loaded before an estimate means anything; after the first, tqdm's own is wild (sglang#18124)."""
 
 WINDOW: Final = 16
 """Observations over which the speed is taken: long enough to be calm, short enough to follow a change."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(NamedTuple):
     """One state of a bar.
 
     Attributes:
         total: None for a bar that does not know its end.
-        elapsed_s: as the bar says; whole seconds.
-        item_s: seconds for each item by the bar's own rate, whichever way round it is printed; None if unknown.
+        elapsed, rate: as the bar prints them.
         before, after: text glued to the bar, which may hold an error.
     """
 
@@ -48,33 +58,60 @@ class Bar:
     desc: str
     done: int
     total: int | None
-    elapsed_s: int
-    item_s: float | None
+    elapsed: str
+    rate: str
     before: str = ""
     after: str = ""
+
+    @property
+    def elapsed_s(self) -> int:
+        """As the bar says; whole seconds."""
+        return seconds(self.elapsed)
+
+    @property
+    def item_s(self) -> float | None:
+        """Seconds for each item by the bar's own rate, whichever way round it is printed; None if unknown."""
+        return item_seconds(self.rate)
+
+
+def may_hold_bar(text: str) -> bool:
+    """False only when `find_bar` finds none in `text` nor in any of its lines; much quicker."""
+    return "it [" in text or ("<" in text and _CLOCKS.search(text) is not None)
 
 
 def find_bar(text: str) -> Bar | None:
     """The first bar in `text`; None where there is none, or none that is understood."""
-    if "[" not in text or ("%" not in text and "it [" not in text):
+    if not may_hold_bar(text):
         return None
-    forms = (form.search(text, 0, BAR_LIMIT) for form in (_KNOWN, _ANY, _ENDLESS))
-    match = next((match for match in forms if match is not None), None)
+    match = _KNOWN.search(text, 0, BAR_LIMIT) or _ANY.search(text, 0, BAR_LIMIT) or _ENDLESS.search(text, 0, BAR_LIMIT)
     if match is None:
         return None
-    groups = match.groupdict()
-    done, total = groups["done"], groups.get("total")
-    desc = groups["desc"].strip()
+    desc, done, elapsed, rate = match.group("desc", "done", "elapsed", "rate")
+    total = match["total"] if match.re is not _ENDLESS else None
+    desc = desc.strip()
+    start, end = match.span()
     return Bar(
-        kind=_kind(desc, done, total),
-        desc=desc,
-        done=_whole(done),
-        total=None if total in (None, "?") else _whole(str(total)),
-        elapsed_s=seconds(groups["elapsed"]),
-        item_s=item_seconds(groups["rate"]),
-        before=text[: match.start()].strip(),
-        after=text[match.end() :].strip(),
+        _kind(desc, done, total),
+        desc,
+        _whole(done),
+        None if total is None or total == "?" else _whole(total),
+        elapsed,
+        rate,
+        text[:start].strip() if start else "",
+        text[end:].strip() if end < len(text) else "",
     )
+
+
+def end_of_run(text: str, start: int) -> int | None:
+    """Where a run of states of one bar ends that begins at `start`; None where none is told so easily.
+
+    Of such a run only the last state says anything: `Pace` takes what was seen at one moment as one observation.
+    """
+    for run in _RUNS:
+        match = run.match(text, start)
+        if match is not None:
+            return match.end()
+    return None
 
 
 def _kind(desc: str, done: str, total: str | None) -> BarKind:
@@ -83,12 +120,12 @@ def _kind(desc: str, done: str, total: str | None) -> BarKind:
         return "download"
     if desc.startswith("Capturing"):
         return "graphs"
-    return "weights" if re.fullmatch(_DESC, desc) else "other"
+    return "weights" if _WEIGHTS.fullmatch(desc) else "other"
 
 
 def _whole(count: str) -> int:
     """A count of at most 15 digits; the unit of a byte count does not matter here."""
-    return int(float(count.rstrip("kMGTP")[:15]))
+    return int(count) if len(count) < 16 and count.isdecimal() else int(float(count.rstrip("kMGTP")[:15]))
 
 
 def seconds(clock: str) -> int:
@@ -120,26 +157,21 @@ class Pace:
     """Our own estimate from when we saw each item arrive. Items that came at one moment count as one observation."""
 
     _seen: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=WINDOW))
-    _first: int | None = None
 
     def see(self, done: int, at: float) -> None:
         """`done` items at `at` (monotonic seconds). A count that falls back begins anew."""
-        if self._seen and done < self._seen[-1][1]:
-            self._seen.clear()
-            self._first = None
-        if self._first is None:
-            self._first = done
         if self._seen and self._seen[-1][0] == at:
             self._seen.pop()
-        elif self._seen and self._seen[-1][1] == done:
-            return
-        self._seen.append((at, done))
+        if self._seen and done < self._seen[-1][1]:
+            self._seen.clear()
+        if not self._seen or self._seen[-1][1] != done:
+            self._seen.append((at, done))
 
     def eta_s(self, total: int | None) -> float | None:
         """Seconds left as of the last observation; None before it means anything."""
-        if total is None or len(self._seen) < 2 or self._first is None:
+        if total is None or len(self._seen) < 2:
             return None
         (start, low), (end, high) = self._seen[0], self._seen[-1]
-        if high - self._first < MIN_SHARDS or high <= low or end <= start:
+        if high < MIN_SHARDS or high <= low or end <= start:
             return None
         return max(total - high, 0) * (end - start) / (high - low)

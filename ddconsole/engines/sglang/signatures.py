@@ -65,6 +65,10 @@ RULES: Final = (
          "the window ({w}) is smaller than the block ({b})", "ask for a window of at least the block size"),
     _row("ddtree-rules", r"(?P<text>DDTREE (?:currently|full-tree|does|requires)[^\n]{0,200})",
          "{text}", "set page-size 1 and attention-backend triton in engine.args, or a budget of at most b - 1"),
+    _row("ddtree-rules", r"(?P<text>(?i:tree[- ](?:verify|attention|mask)\w*)[^\n]{0,80}?"
+         r"(?:only supports|only supported|does not support|not supported|requires)[^\n]{0,160})",
+         "this attention backend cannot verify a tree: {text}",
+         "a tree's verify step needs a mask of its own: set attention-backend triton in engine.args"),
     _row("refused-config", r"(?P<text>--speculative-ddtree-budget must be[^\n]{0,200})",
          "{text}", "mend the budget of this experiment"),
     _row("refused-config", r"(?P<text>(?:DFLASH|DSPARK) [a-z ]*requires[^\n]{0,200}"
@@ -123,15 +127,22 @@ CARD: Final = (
     _row("unsupported-card", r"no kernel image is available for execution on the device",
          "a compiled kernel was not built for this card's architecture",
          "install builds for this compute capability (sgl-kernel, torch with SM120)"),
-    _row("unsupported-card", r"FlashAttention v\d [Bb]ackend requires SM|requires (?:SM|sm_?)(?:90|100)",
-         "this attention backend wants another card", "use attention-backend triton on SM120"),
+    _row("unsupported-card", r"(?P<text>[^\n:]{0,80}(?:[Bb]ackend requires SM|requires (?:SM|sm_?)(?:90|100)"
+         r"|only supported on (?:Blackwell|Hopper|SM|sm_?)[^\n]{0,60}))",
+         "a backend wants another card: {text}",
+         "SM120 has no FA3, FA4, trtllm_mla, DeepGEMM nor FlashMLA: use attention-backend triton (or flashinfer FA2)"),
     _row("toolkit-too-old", r"No supported CUDA architectures",
          "the CUDA toolkit on the host is too old to compile for this card",
          "SM120 wants nvcc 12.9 or newer on PATH (flashinfer#3633)"),
+    _row("jit-stale", r"(?P<file>\S+\.so): undefined symbol",
+         "a compiled kernel in {file} is of another version",
+         "empty the JIT caches (flashinfer, torch_extensions, triton): they outlive an upgrade"),
     _row("jit-failed",
          r"(?:Ninja build failed|Error building extension|ninja: build stopped|nvcc fatal)(?P<text>.{0,120})",
          "a kernel could not be compiled on the host{text}",
-         "check nvcc against torch's CUDA version; empty the JIT caches after upgrades"),
+         "check nvcc against torch's CUDA version: a newer one fails too (13.3 against cu130 headers, vllm#44305)"),
+    _row("missing-kernel", r"(?:sgl_kernel stub: |'sgl_kernel' object has no attribute ')(?P<name>\w+)",
+         "this build of sgl-kernel has no {name}", "install the sgl-kernel that this SGLang wants, for this card"),
     _row("illegal-memory", r"an illegal memory access was encountered|CUDA error: misaligned address",
          "a kernel touched memory that is not its own",
          "on SM120 with an fp8 KV cache: use triton, or FLASHINFER_CUDA_ARCH_LIST=12.0f (vllm#54225)"),
@@ -164,7 +175,8 @@ PORTS: Final = (
     _row("port-held", r"[Aa]ddress already in use",
          "a port that the engine needs was held by another process",
          "see who holds it (ss -ltnp), or use another port"),
-    _row("internal-port", r"(?P<name>\w*port) at (?P<port>\d+) is not available in|Port is already in use",
+    _row("internal-port", r"(?P<name>\w*port) at (?P<port>\d+) (?:is not available in|is used by a process already)"
+         r"|is used by a process already\. process\.name|Port is already in use",
          "an internal port of the engine is taken", "end the earlier engine, or set another nccl-port"),
 )  # fmt: skip
 
@@ -181,9 +193,15 @@ DEATHS: Final = (
          "{name} died (exit code {code})", "read the lines above; -9 is often the kernel's OOM killer", Strength.HINT),
     _row("stopped", r"SIGTERM received", "somebody asked the engine to stop (SIGTERM)",
          "look for who did: a service manager, another login, a time limit", Strength.HINT),
+    _row("unresponsive", r"Health check failed\. Server couldn't get a response from detokenizer",
+         "the engine stopped answering its own health checks {when}",
+         "see the lines above; GPU busy with another's work and a hung rank look alike", Strength.HINT),
     _row("nccl", r"NCCL error|DistBackendError|WorkNCCL\(|TCPStore|ProcessGroupNCCL",
          "the ranks lost each other (NCCL)", "look for the rank that died first; else check P2P, NCCL and the cables",
          Strength.FOLLOWER),
+    _row("child-died", r"Received sigquit from a child process|SIGQUIT received\.",
+         "a process of the engine died {when} and left no word",
+         "look at dmesg on the host for the OOM killer, and at the end of the full log", Strength.FOLLOWER),
 )  # fmt: skip
 
 SIGNATURES: Final = (*ARGUMENTS, *RULES, *MEMORY, *CARD, *FILES, *PORTS, *DEATHS)

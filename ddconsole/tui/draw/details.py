@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from ddconsole.tui import theme
 from ddconsole.tui.draw import config as draw_config
 from ddconsole.tui.draw.preview import finding_mark
 from ddconsole.tui.formats import about, number
-from ddconsole.tui.text import join, styled
+from ddconsole.tui.text import join, styled, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 LABEL_CELLS = 12
 
 
-def details_lines(item: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[Content]:
+def details_lines(item: Mapping[str, Any], results: Sequence[Mapping[str, Any]], width: int) -> list[Content]:
     """Config, what the engine makes of it, passes, price, origin, findings with their text, and earlier attempts."""
     config, effective = item.get("config") or {}, item.get("effective") or {}
     lines: list[Content] = []
     if config:
         lines.append(_line("config", join([draw_config.line(config, effective), draw_config.extras(config)], "  ")))
-        width = effective.get("verify_width")
-        lines.append(_line("verifies", styled(f"{width} positions a step" if width else "")))
+        positions = effective.get("verify_width")
+        lines.append(_line("verifies", styled(f"{positions} positions a step" if positions else "")))
     passes = " ".join(item.get("passes") or ())
     repeats = int(item.get("repeats") or 1)
     lines.append(_line("passes", styled(f"{passes}{f' ×{repeats}' if repeats > 1 else ''} ({item.get('suite', '')})")))
@@ -40,7 +41,19 @@ def details_lines(item: Mapping[str, Any], results: Sequence[Mapping[str, Any]])
     ]
     lines += [_line("finding", finding_mark(finding)) for finding in item.get("findings") or []]
     lines += [_line("measured", _result(one)) for one in results if one.get("id") == item.get("id")]
-    return [line for line in lines if line.cell_length > LABEL_CELLS]
+    return [part for line in lines if line.cell_length > LABEL_CELLS for part in _wrapped(line, width)]
+
+
+def _wrapped(line: Content, width: int) -> list[Content]:
+    """What is longer than the room goes on below its value, not below its label."""
+    label, value = line[:LABEL_CELLS], line[LABEL_CELLS:]
+    words = [value[start:end] for start, end in _words(value.plain)]
+    rows = wrap(words, max(10, width - LABEL_CELLS), " ")
+    return [(label if index == 0 else styled(" " * LABEL_CELLS)) + row for index, row in enumerate(rows)]
+
+
+def _words(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in re.finditer(r"\S+", text)]
 
 
 def _line(label: str, value: Content) -> Content:

@@ -11,6 +11,7 @@ from textual.content import Content
 from ddconsole.core.events import parse_utc
 from ddconsole.tui import theme
 from ddconsole.tui.draw.stage import Mark, line_mark, work_mark
+from ddconsole.tui.facts import was_reached
 from ddconsole.tui.formats import about, time_of_day
 from ddconsole.tui.text import fit_content, join, styled
 
@@ -35,7 +36,7 @@ def header(view: View, place: Place, *, owns_run: bool, width: int) -> Content:
         (1, styled("ddconsole", f"bold {theme.ACCENT}")),
         (0, _host(view, place)),
         (4, _engine(view, place)),
-        (0, _mark(work_mark(view))),
+        (0, _work(view)),
         (2, _queue(view, place)),
         (3, _watching(view, owns_run)),
     ]
@@ -47,6 +48,13 @@ def header(view: View, place: Place, *, owns_run: bool, width: int) -> Content:
         if line.cell_length + 2 <= width or worst == 0:
             return fit_content(Content(" ") + line, width)
         kept = [(rank, part) for rank, part in kept if rank != worst]
+
+
+def _work(view: View) -> Content:
+    """What runs; and that nothing follows it, where the queue is paused."""
+    mark = work_mark(view)
+    paused = bool(view.queue.get("paused")) and mark.word != "paused"
+    return _mark(mark) + styled(" ‖ paused" if paused else "", theme.WARN)
 
 
 def _mark(mark: Mark) -> Content:
@@ -82,7 +90,7 @@ def _queue(view: View, place: Place) -> Content:
     if len(estimates) == len(queued):
         text += f" · {about(sum(estimates))}"
     ends = ends_at(view)
-    if ends is not None and view.running is not None:
+    if ends is not None and view.running is not None and not view.queue.get("paused") and was_reached(view):
         text += f", done {time_of_day(ends, place.zone)}"
     return styled(text)
 

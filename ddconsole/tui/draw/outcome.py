@@ -51,7 +51,7 @@ def notice_lines(view: View, width: int) -> list[Content]:
     unique = list(dict.fromkeys(found))
     unique.sort(key=lambda notice: order.get(notice[0], 1))
     line = view.connection
-    if line is not None and line.state in ("lost", "unreachable") and line.detail:
+    if line is not None and line.state in ("lost", "unreachable", "waiting") and line.detail:
         unique[:0] = [("block", line.detail), *([("note", f"→ {line.advice}")] if line.advice else [])]
     return [_notice_line(level, text, width) for level, text in unique[:3]]
 

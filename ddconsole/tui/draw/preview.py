@@ -59,7 +59,10 @@ def _headline(plan: Plan, width: int) -> list[Content]:
         parts.append(styled(about(seen.total_s), theme.MUTED))
         parts.append(styled("1 engine start" if seen.boots == 1 else f"{seen.boots} engine starts", theme.MUTED))
     lines = wrap(parts, width - 2, " · ")
-    return [styled("→ " if index == 0 else "  ", theme.ACCENT) + line for index, line in enumerate(lines)]
+    return [
+        fit_content(styled("→ " if index == 0 else "  ", theme.ACCENT) + line, width).rstrip()
+        for index, line in enumerate(lines)
+    ]
 
 
 def _deed(plan: Plan) -> str:
@@ -109,9 +112,7 @@ def _item(
     derived = _derived(planned) if planned is not None else []
     lines += [styled(INDENT) + line for line in wrap(derived, width - len(INDENT), " · ")]
     if double is not None:
-        known = describe(double.id)
-        same = f"= {double.id} {double.state}" + (f": {known}" if known else "")
-        lines.append(fit_content(styled(INDENT) + styled(same, theme.WARN), width))
+        lines.append(fit_content(styled(INDENT) + _double(double, describe), width))
     return lines
 
 
@@ -159,6 +160,24 @@ def _notes(plan: Plan, width: int) -> list[Content]:
         for note in said
         for index, line in enumerate(wrap_words(note, width - 2, 2))
     ]
+
+
+def standing_lines(plan: Plan, width: int, describe: Describe) -> list[Content]:
+    """Of a single experiment: its price, findings, and the same work that is there already."""
+    seen = plan.preview
+    boot = "it starts an engine" if seen.boots else "the engine before it is kept"
+    lines = [styled(f"{about(seen.total_s)}, {boot}", theme.MUTED)] if plan.items else []
+    for item in plan.items[:1]:
+        lines += [finding_mark(finding) for finding in item.get("findings") or []]
+    lines += [_double(double, describe) for double in seen.doubles if double is not None]
+    if seen.control is not None and seen.control.draft.config is not None:
+        lines.append(styled(f"⚠ its control, {seen.control.draft.config.label()}, was never measured here", theme.WARN))
+    return [fit_content(line, width).rstrip() for line in lines]
+
+
+def _double(double: Duplicate, describe: Describe) -> Content:
+    known = describe(double.id)
+    return styled(f"= {double.id} {double.state}" + (f": {known}" if known else ""), theme.WARN)
 
 
 def _control(control: Control | None, width: int) -> list[Content]:

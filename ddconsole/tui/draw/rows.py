@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from textual.content import Content
@@ -65,6 +65,21 @@ def fitting(layouts: Sequence[Layout], width: int) -> list[tuple[Column, int]]:
     return [(column, column.width or spare // flexible) for column in layout]
 
 
+NEVER_CUT = ("id", "b", "B", "K", "W")
+"""Columns that grow with what stands in them: half a number is a wrong one."""
+
+
+def widened(layouts: Sequence[Layout], rows: Sequence[Row]) -> tuple[Layout, ...]:
+    """The layouts with room for every id and every knob of these rows."""
+    longest = {
+        key: max((len(row.cells[key].plain) for row in rows if key in row.cells), default=0) for key in NEVER_CUT
+    }
+    return tuple(
+        tuple(replace(column, width=max(column.width, longest.get(column.key, 0))) for column in layout)
+        for layout in layouts
+    )
+
+
 def _least(layout: Layout) -> int:
     return sum(column.width or column.least for column in layout) + len(GAP) * (len(layout) - 1)
 
@@ -99,10 +114,27 @@ RESULT_LAYOUTS: tuple[Layout, ...] = (
 """The results' columns. Without the algorithm's name a tree is told by its budget, a chain by its block size."""
 
 
+class QueueRows:
+    """Makes the rows of a queue, and keeps those of items that say what they said before: most of a thousand do."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[dict[str, Any], Row]] = {}
+
+    def of(self, view: View) -> list[Row]:
+        """What runs and what waits, in the order in which it will run."""
+        before, self._made = self._made, {}
+        for item in view.queue.get("items") or []:
+            if item.get("state") in WAITING:
+                seen = item | {"rank": None}  # a row does not show it, and one move changes that of a thousand
+                kept = before.get(str(item.get("id")))
+                row = kept[1] if kept is not None and kept[0] == seen else _queue_row(item)
+                self._made[row.id] = (seen, row)
+        return [row for _, row in self._made.values()]
+
+
 def queue_rows(view: View) -> list[Row]:
-    """What runs and what waits, in the order in which it will run."""
-    items = [item for item in view.queue.get("items") or [] if item.get("state") in WAITING]
-    return [_queue_row(item) for item in items]
+    """The rows of a queue, all of them made anew."""
+    return QueueRows().of(view)
 
 
 def _queue_row(item: Mapping[str, Any]) -> Row:

@@ -170,6 +170,10 @@ def _bars(view: View, width: int) -> list[Content]:
     tail = []
     if boot.bytes_read:
         tail.append(styled(f"{size(boot.bytes_read)} read", theme.MUTED))
+    if boot.gpu_grown_mib:
+        tail.append(styled(f"GPU {boot.gpu_grown_mib / 1024:+.1f} GiB", theme.MUTED))
+    if boot.phase_estimate_s:
+        tail.append(styled(f"this phase usually {span(boot.phase_estimate_s)}", theme.MUTED))
     if boot.eta_s is not None:
         tail.append(styled(f"ready in about {about(boot.eta_s)}", theme.MUTED))
     if boot.silent_s > SILENCE_S:

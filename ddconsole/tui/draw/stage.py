@@ -58,6 +58,7 @@ class Mark:
 
 LINE_MARKS = {
     "connecting": Mark("◌", "connecting", theme.WARN),
+    "waiting": Mark("?", "needs an answer: ctrl+o", theme.WARN),
     "connected": Mark("●", "", theme.GOOD),
     "unreachable": Mark("✘", "cannot connect", theme.BAD),
     "lost": Mark("✘", "line lost", theme.BAD),

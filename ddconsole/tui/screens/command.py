@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 import uuid
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.binding import Binding, BindingType
@@ -19,22 +19,28 @@ from textual.widgets import Input, Static
 from ddconsole.core.queue import Refusal
 from ddconsole.core.spec import SpecRefusal
 from ddconsole.tui import theme
+from ddconsole.tui.complete import OWN_DEEDS, Tabs, own_word
 from ddconsole.tui.draw.preview import preview_lines, refusal_lines
 from ddconsole.tui.messages import Accepted, Doubled, Foreseen, PasteCut, PlanCommand, Refused, RunCommand
-from ddconsole.tui.screens.confirm import Confirm, Question
-from ddconsole.tui.text import styled
+from ddconsole.tui.screens.confirm import Confirm
+from ddconsole.tui.screens.doubles import about_doubles
+from ddconsole.tui.text import styled, wrap, wrap_words
 from ddconsole.tui.widgets.one_line import OneLine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping, Sequence
 
     from textual.app import ComposeResult
     from textual.timer import Timer
 
     from ddconsole.runner.intents import Plan
     from ddconsole.tui.messages import Wish
+    from ddconsole.tui.screens.subject import Desk
 
-EXAMPLES = "add b=16 B=26   after b=16 B=match   sweep B=8..32:8   edit E16 B=32   hold E17   move E17 top   undo"
+EXAMPLES = (
+    "add b=16 B=26", "after b=16 B=match", "sweep B=8..32:8", "edit E16 B=32", "hold E17", "move E17 top", "undo",
+    "help", "quit",
+)  # fmt: skip
 
 PAUSE_S = 0.12
 """Seconds without a key before what stands there is looked up."""
@@ -48,15 +54,20 @@ FRAME = 6
 MEMORY = 100
 """Lines that the arrow keys can bring back."""
 
+MOST_CHOICES = 40
+"""Completions that are shown."""
 
-class CommandLine(ModalScreen[None]):
-    """Sends the line up and waits for the answer; dismissed when it is accepted.
+
+class CommandLine(ModalScreen[str | None]):
+    """Sends the line up and waits for the answer; dismissed when it is accepted. A word that only the console
+    understands, such as `quit`, is what it dismisses with.
 
     Args:
-        seen: the queue's revision that the user looks at.
+        desk: looks up what is known of other experiments, and what stands in the queue.
         text: what stands there at first.
         lines: what was entered before, the newest last; the screen adds to it.
-        describe: what is known of an experiment that is there already.
+        items: experiments of the queue's document, to complete ids from.
+        cut: what was left out of a paste that `text` comes from.
     """
 
     CSS_PATH = "command.tcss"
@@ -64,52 +75,65 @@ class CommandLine(ModalScreen[None]):
         Binding("escape", "close", "go back"),
         Binding("up", "older", "the line before", show=False),
         Binding("down", "newer", "the next line", show=False),
+        Binding("tab", "complete", "complete", priority=True, show=False),
         Binding("ctrl+o", "offer", "take what is offered", priority=True, show=False),
     ]
     AUTO_FOCUS = "#line"
 
     def __init__(
         self,
-        seen: int | None,
+        desk: Desk,
         text: str = "",
         lines: list[str] | None = None,
-        describe: Callable[[str], str] = lambda _: "",
+        items: Sequence[Mapping[str, Any]] = (),
+        cut: PasteCut | None = None,
     ) -> None:
         super().__init__()
-        self._seen = seen
+        self._desk = desk
+        self._seen = desk.revision()
         self._text = text
         self._lines = lines if lines is not None else []
+        self._items = items
+        self._cut = cut
         self._at = len(self._lines)
         self._draft = text
-        self._describe = describe
         self._pause: Timer | None = None
         self._plan: Plan | None = None
         self._idea: str | None = None
         self._token = uuid.uuid4().hex
         self._waiting = False
         self._answered: str | None = None
+        self._tabs = Tabs()
 
     def compose(self) -> ComposeResult:
-        """The line, and what is said about it."""
+        """The line, what it could become, and what is said about it."""
         with Vertical(id="dialog") as dialog:
             dialog.border_title = "COMMAND"
-            dialog.border_subtitle = "enter takes it · ↑ earlier lines · esc goes back"
+            dialog.border_subtitle = "enter takes it · tab completes · ↑ earlier lines · esc goes back"
             with Horizontal(id="entry"):
                 yield Static(styled(":", f"bold {theme.ACCENT}"), id="colon")
                 yield OneLine(self._text, id="line")
+            yield Static("", id="choices")
             with VerticalScroll(id="answer", can_focus=False):
-                yield Static(styled(EXAMPLES, theme.MUTED), id="said")
+                yield Static("", id="said")
 
     def on_mount(self) -> None:
         """What stands there already is looked up at once."""
-        if self._text:
-            self._look()
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        self._look()
+        if self._cut is not None:
+            self._say_cut(self._cut)
 
     # --- while it is typed
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
+        if not self._tabs.goes_on(event.value):
+            self._tabs.end()
+            self._show_choices(())
         if self._waiting:
             return
         self._plan = self._idea = self._answered = None
@@ -120,10 +144,15 @@ class CommandLine(ModalScreen[None]):
 
     def _look(self) -> None:
         text = self._line.value
-        if text.strip():
+        word = own_word(text)
+        if self._waiting or text == self._answered:
+            return
+        if word is not None:
+            self._say([styled("→ ", theme.ACCENT) + styled(OWN_DEEDS[word.split()[0]])])
+        elif text.strip():
             self.post_message(PlanCommand(self, text))
         else:
-            self._say([styled(EXAMPLES, theme.MUTED)])
+            self._say(wrap([styled(example, theme.MUTED) for example in EXAMPLES], self._width, "   "))
 
     @on(Foreseen)
     def _foreseen(self, message: Foreseen) -> None:
@@ -139,14 +168,33 @@ class CommandLine(ModalScreen[None]):
             self._say(refusal_lines(found.reason, "", None, None, self._width, quiet=True))
         else:
             self._plan = found
-            self._say(preview_lines(found, self._width, self._room, self._describe))
+            self._say(preview_lines(found, self._width, self._room, self._desk.describe))
+
+    def action_complete(self) -> None:
+        """Write on as far as it is clear; then show what there is, and go round it."""
+        line = self._line
+        text = None if self._waiting else self._tabs.press(line.value[: line.cursor_position], self._items)
+        if text is not None:
+            line.value, line.cursor_position = text, len(text)
+            self._show_choices(self._tabs.choices, self._tabs.at)
+
+    def _show_choices(self, found: Sequence[str], at: int = -1) -> None:
+        parts = [styled(word, theme.ACCENT if place == at else theme.MUTED) for place, word in enumerate(found)]
+        lines = wrap(parts[:MOST_CHOICES], self._width)
+        choices = self.query_one("#choices", Static)
+        choices.update(Content("\n").join(lines))
+        choices.display = bool(lines)
 
     # --- taking it
 
     @on(Input.Submitted)
     def _submit(self, event: Input.Submitted) -> None:
         event.stop()
-        self._send(event.value)
+        word = own_word(event.value)
+        if word is None:
+            self._send(event.value)
+        elif self.is_current:
+            self.dismiss(word)
 
     def action_offer(self) -> None:
         """Keep the words as an idea, or take the line with the control that it lacks."""
@@ -167,15 +215,16 @@ class CommandLine(ModalScreen[None]):
     @on(Accepted)
     def _accepted(self, message: Accepted) -> None:
         message.stop()
-        if message.notice:
-            self.app.notify(message.notice, markup=False)
         if self.is_current:
-            self.dismiss()
+            self.dismiss(None)
+        self._desk.taken(message)
 
     @on(Refused)
     def _refused(self, message: Refused) -> None:
         message.stop()
         self._waiting, self._answered = False, self._line.value
+        if message.code == "stale":
+            self._seen = self._desk.revision()
         self._idea = message.idea or (words_in(self._line.value) if message.column is not None else None)
         self._say(refusal_lines(message.what, message.advice, message.column, self._idea, self._width))
 
@@ -184,20 +233,20 @@ class CommandLine(ModalScreen[None]):
         """Ask; going back keeps the line and shows what it would come to."""
         message.stop()
         intent, plan = message.intent, message.plan
+        assert isinstance(intent, RunCommand)
         self._plan = plan
-        self._say(preview_lines(plan, self._width, self._room, self._describe))
+        self._say(preview_lines(plan, self._width, self._room, self._desk.describe))
 
         def answered(answer: str | None) -> None:
             self._waiting = False
             if answer in ("again", "new"):
                 self._send(intent.text, "again" if answer == "again" else "new")
 
-        self.app.push_screen(Confirm(about_doubles(plan, self._describe)), answered)
+        self.app.push_screen(Confirm(about_doubles(plan, self._desk.describe, back="line")), answered)
 
     @on(PasteCut)
-    def _cut(self, message: PasteCut) -> None:
-        more = "1 more line was" if message.dropped == 1 else f"{message.dropped} more lines were"
-        self.app.notify(f"{more} left out", severity="warning", markup=False)
+    def _say_cut(self, message: PasteCut) -> None:
+        self._show_choices(wrap_words(f"⚠ {message.words}", self._width, 2), 0)
 
     # --- earlier lines
 
@@ -243,22 +292,9 @@ class CommandLine(ModalScreen[None]):
     def action_close(self) -> None:
         """Back, without doing anything."""
         if self.is_current:
-            self.dismiss()
+            self.dismiss(None)
 
 
 def words_in(text: str) -> str | None:
     """A sentence that cannot even be split, as one with an apostrophe, may be kept as an idea all the same."""
     return text.strip() if "=" not in text and len(text.split()) >= 3 else None
-
-
-def about_doubles(plan: Plan, describe: Callable[[str], str]) -> Question:
-    """What is there already, with its result; and what can be done about it."""
-    doubles = [double for double in plan.preview.doubles if double is not None]
-    new = len(plan.preview.new)
-    named = [f"{double.id} {double.state}" + (f" ({known})" if (known := describe(double.id)) else "")
-             for double in doubles[:4]]  # fmt: skip
-    more = f", and {len(doubles) - 4} more" if len(doubles) > 4 else ""
-    answers = [("back", "b", "go back to the line"), ("again", "y", "queue it all the same")]
-    if new:
-        answers.insert(1, ("new", "n", f"queue only what is new ({new} of {new + len(doubles)})"))
-    return Question("The same work is there already", ", ".join(named) + more, tuple(answers))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -15,6 +16,7 @@ from ddconsole.tui.text import clean, styled
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
+    from textual.events import Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Confirm(ModalScreen[str]):
         with Vertical(id="dialog") as dialog:
             dialog.border_title = self._question.title
             if self._question.text:
-                yield Static(styled(self._question.text), id="text")
+                yield Static(Content("\n").join(map(styled, self._question.text.splitlines())), id="text")
             yield OptionList(
                 *(
                     Option(styled(key, "bold $accent") + styled(f"  {text}"), id=id_)
@@ -74,11 +76,12 @@ class Confirm(ModalScreen[str]):
                 id="answers",
             )
 
-    def on_key(self, event: object) -> None:
-        """The key of an answer gives it."""
-        pressed = getattr(event, "character", None)
+    def on_key(self, event: Key) -> None:
+        """The key of an answer gives it, and means nothing else: the screen below has that key too."""
         for id_, key, _ in self._question.answers:
-            if pressed == key:
+            if event.character == key:
+                event.stop()
+                event.prevent_default()
                 self.action_answer(id_)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:

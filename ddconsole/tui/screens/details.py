@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Static
 
 from ddconsole.tui.draw.details import details_lines
 from ddconsole.tui.text import clean
+from ddconsole.tui.widgets.lines import Lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +34,7 @@ class Details(ModalScreen[None]):
         with VerticalScroll(id="dialog") as dialog:
             dialog.border_title = clean(self._item.get("id"))
             dialog.border_subtitle = "esc closes"
-            yield Static(Content("\n").join(details_lines(self._item, self._results)), id="lines")
+            yield Lines(lambda width: details_lines(self._item, self._results, width), id="lines")
 
     def action_close(self) -> None:
         """Back."""

@@ -8,17 +8,17 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Static
 
 from ddconsole.tui import keys, theme
-from ddconsole.tui.text import styled
+from ddconsole.tui.text import styled, wrap_words
+from ddconsole.tui.widgets.lines import Lines
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from ddconsole.tui.facts import Moment
 
-KEY_CELLS = 12
+KEY_CELLS = 10
 
 PANEL_KEYS = (
     ("↑ ↓ j k", "move in the panel that has the focus"),
@@ -27,30 +27,72 @@ PANEL_KEYS = (
     ("^p", "all commands, by name"),
 )
 
+VERBS = (
+    ("add", "b=16 B=26 · behind all; next puts it in front, sweep b=8,16 B=2b,3b makes several"),
+    (
+        "after",
+        "b=16 B=match · behind what runs, member by member; after E14 behind that one; after! if it passes",
+    ),
+    ("clone", "E14 b=16 · a copy with changes, of S3 all of the sweep"),
+    ("edit", "E16 B=32 · what waits; edit E14 passes=quality gives the running one further passes"),
+    ("move", "E17 top · or up, down, bottom, 3"),
+    ("hold", "E16 E17 · and release, remove, retry, cancel: ids alone"),
+    ("idea", '"words" · kept until it gets a config'),
+    ("undo", "· redo, pause, start, order, help, quit: alone"),
+)
+"""The language behind `:`, in short."""
 
-def help_lines(now: Moment, remark: str) -> list[Content]:
-    """The table of keys as lines."""
+
+def help_lines(now: Moment, remark: str, width: int) -> list[Content]:
+    """The keys by what they are for; why some cannot be used now, each reason once; the language; other keys."""
     lines: list[Content] = []
     for group, actions in keys.groups().items():
-        lines += [Content(""), styled(group.upper(), f"bold {theme.MUTED}")]
-        lines += [_line(action, now) for action in actions]
-    lines += [Content(""), styled("PANELS", f"bold {theme.MUTED}")]
-    lines += [_key(key, True) + styled(text) for key, text in PANEL_KEYS]
+        lines += [Content(""), _heading(group)]
+        lines += [row for action in actions for row in _action(action, now, width)]
+    lines += _not_now(now, width)
+    lines += [Content(""), _heading("Behind :")]
+    lines += [row for verb, words in VERBS for row in _entry(verb, words, width)]
+    lines += [Content(""), _heading("Panels")]
+    lines += [row for key, words in PANEL_KEYS for row in _entry(key, words, width)]
     if remark:
         lines += [Content(""), styled(remark, theme.WARN)]
     return lines[1:]
 
 
-def _line(action: keys.Action, now: Moment) -> Content:
-    why_not = action.why_not(now)
-    line = _key(action.shown_key, why_not is None) + styled(action.description, "" if why_not is None else theme.MUTED)
-    if why_not is not None:
-        return line + styled(f" · not now: {why_not}", theme.WARN)
-    return line + styled(f" · {action.tooltip}", theme.MUTED) if action.tooltip else line
+def _not_now(now: Moment, width: int) -> list[Content]:
+    """Each reason once, behind all the keys that it keeps."""
+    reasons: dict[str, list[str]] = {}
+    for action in keys.ACTIONS:
+        why_not = action.why_not(now)
+        if why_not is not None:
+            reasons.setdefault(why_not, []).append(action.shown_key)
+    if not reasons:
+        return []
+    lines = [Content(""), _heading("Not now")]
+    for reason, dim in reasons.items():
+        names = " ".join(dim)
+        lines += _entry(names, reason, width, usable=False, tone=theme.WARN, cells=max(KEY_CELLS, len(names) + 2))
+    return lines
 
 
-def _key(key: str, usable: bool) -> Content:
-    return styled(key.ljust(KEY_CELLS), f"bold {theme.ACCENT}" if usable else theme.DIM)
+def _heading(text: str) -> Content:
+    return styled(text.upper(), f"bold {theme.MUTED}")
+
+
+def _action(action: keys.Action, now: Moment, width: int) -> list[Content]:
+    words = f"{action.description} · {action.tooltip}" if action.tooltip else action.description
+    usable = action.why_not(now) is None
+    return _entry(action.shown_key, words, width, usable=usable, tone="" if usable else theme.MUTED)
+
+
+def _entry(
+    key: str, words: str, width: int, *, usable: bool = True, tone: str = "", cells: int = KEY_CELLS
+) -> list[Content]:
+    """A key and its words, which go on below themselves."""
+    rows = wrap_words(words, max(10, width - cells), 9)
+    heads = [styled(key.ljust(cells), f"bold {theme.ACCENT}" if usable else theme.DIM)]
+    heads += [styled(" " * cells)] * (len(rows) - 1)
+    return [head + styled(row, tone) for head, row in zip(heads, rows, strict=True)]
 
 
 class Help(ModalScreen[None]):
@@ -69,7 +111,7 @@ class Help(ModalScreen[None]):
         with VerticalScroll(id="dialog") as dialog:
             dialog.border_title = "KEYS"
             dialog.border_subtitle = "esc closes"
-            yield Static(Content("\n").join(help_lines(self._now, self._remark)), id="keys-table")
+            yield Lines(lambda width: help_lines(self._now, self._remark, width), id="keys-table")
 
     def action_close(self) -> None:
         """Back."""

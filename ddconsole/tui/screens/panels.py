@@ -18,8 +18,14 @@ class PanelScreen(LiveScreen):
     tab: var[str] = var("queue")
     zoomed: var[str] = var("")
 
+    @property
+    def panel(self) -> str:
+        """The panel that keys are for: the one with the focus, else the one that is shown."""
+        focused = self.focused.id if self.focused is not None else None
+        return focused if focused in TABS and self.zoomed != "gpus" else self.tab
+
     def do_queue(self) -> None:
-        """To the queue."""
+        """To the queue; again for the whole screen."""
         self._go_to("queue")
 
     def do_results(self) -> None:
@@ -32,11 +38,15 @@ class PanelScreen(LiveScreen):
 
     def do_gpus(self) -> None:
         """The cards on the whole screen, and back."""
-        self.tab = "gpus"
-        self.zoomed = "" if self.zoomed == "gpus" else "gpus"
+        if self.zoomed == "gpus":
+            self.do_back()
+        else:
+            self.tab = self.zoomed = "gpus"
 
     def do_back(self) -> None:
         """The whole picture."""
+        if self.zoomed == "gpus":
+            self._go_to("queue", zoom=False)
         self.zoomed = ""
 
     def do_next_panel(self) -> None:

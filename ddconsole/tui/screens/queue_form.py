@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.binding import Binding, BindingType
@@ -13,21 +14,31 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from ddconsole.core.experiment import Origin
-from ddconsole.core.queue import Add, Change, Draft
+from ddconsole.core.queue import Add, Change, Draft, Refusal
+from ddconsole.runner.intents import Plan
 from ddconsole.tui import form, theme
 from ddconsole.tui.draw import config as draw_config
+from ddconsole.tui.draw.preview import standing_lines
+from ddconsole.tui.facts import PASSES
+from ddconsole.tui.form_help import about_field
 from ddconsole.tui.formats import number
-from ddconsole.tui.messages import Accepted, EditQueue, PasteCut, Refused
-from ddconsole.tui.text import clean, join, styled
+from ddconsole.tui.messages import Accepted, Doubled, Foreseen, PasteCut, PlanCommand, Refused, TakeForm
+from ddconsole.tui.screens.confirm import Confirm
+from ddconsole.tui.screens.doubles import about_doubles
+from ddconsole.tui.text import join, styled
 from ddconsole.tui.widgets.choice import Choice
+from ddconsole.tui.widgets.lines import Lines
 from ddconsole.tui.widgets.one_line import OneLine
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
+    from textual.events import DescendantFocus, Key
+    from textual.timer import Timer
     from textual.widget import Widget
 
     from ddconsole.core.queue import Edit
     from ddconsole.tui.facts import ProfileFacts
+    from ddconsole.tui.screens.subject import Desk, Subject
 
 LABELS = {
     "algorithm": "algorithm",
@@ -41,17 +52,28 @@ LABELS = {
 }
 """Fields in the form's order, with their names."""
 
+PAUSE_S = 0.12
+"""Seconds without a key before the work is looked up."""
+
+ROOMY = 60
+"""Cells of a screen from which the defaults stand beside the ranges."""
+
 ALGORITHMS = ("tree", "chain", "off")
+
+A_COPY_ANSWERS = ("running", "ended", "removed", "stale", "unknown-id")
+"""Words of the refusals that a new experiment of the same values gets around."""
 
 
 class QueueForm(ModalScreen[None]):
-    """Posts an EditQueue and waits for the answer: gone when accepted, open with the reason when refused.
+    """Posts a TakeForm and waits for the answer: gone when accepted, open with the reason when refused.
 
-    `edited` is the id that is changed, or None for a new experiment.
+    Args:
+        subject: what it is about: a new experiment, a copy, or one that waits.
+        desk: looks up what is known of other experiments, and what stands in the queue now.
     """
 
     CSS_PATH = "queue_form.tcss"
-    AUTO_FOCUS = "#algorithm"
+    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "go back"),
         Binding("ctrl+s,ctrl+enter", "submit", "take it", priority=True),
@@ -60,71 +82,53 @@ class QueueForm(ModalScreen[None]):
         Binding("up", "app.focus_previous", show=False),
     ]
 
-    def __init__(
-        self,
-        profile: ProfileFacts,
-        typed: form.Typed,
-        title: str,
-        *,
-        seen: int | None,
-        origin: Origin,
-        edited: str | None,
-    ) -> None:
+    def __init__(self, profile: ProfileFacts, subject: Subject, desk: Desk) -> None:
         super().__init__()
         self._profile = profile
-        self._typed = typed
-        self._title = title
-        self._seen = seen
-        self._origin = origin
-        self._edited = edited
+        self._subject = subject
+        self._desk = desk
+        self._seen = desk.revision()
         self._intent = uuid.uuid4().hex
         self._waiting = False
-
-    @classmethod
-    def for_new(cls, profile: ProfileFacts, seen: int | None) -> QueueForm:
-        """A new experiment, from the profile's defaults."""
-        typed = form.defaults(profile.knobs, profile.passes)
-        return cls(profile, typed, "ADD AN EXPERIMENT", seen=seen, origin=Origin("add"), edited=None)
-
-    @classmethod
-    def for_copy(cls, profile: ProfileFacts, item: dict[str, Any], seen: int | None) -> QueueForm:
-        """A new experiment, from another one's values."""
-        typed = form.of_item(item, profile.knobs, profile.passes)
-        name = clean(item.get("id"))
-        origin = Origin("clone", after=name)
-        return cls(profile, typed, f"ADD A COPY OF {name}", seen=seen, origin=origin, edited=None)
-
-    @classmethod
-    def for_edit(cls, profile: ProfileFacts, item: dict[str, Any], seen: int | None) -> QueueForm:
-        """A waiting experiment's values."""
-        typed = form.of_item(item, profile.knobs, profile.passes)
-        name = clean(item.get("id"))
-        return cls(profile, typed, f"EDIT {name}", seen=seen, origin=Origin("clone", after=name), edited=name)
+        self._asked = ""
+        self._pause: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """A line a field: name, value, range or reason."""
-        with VerticalScroll(id="dialog") as dialog:
-            dialog.border_title = self._title
-            dialog.border_subtitle = "enter takes it · esc goes back"
+        """A line a field: name, value, range or reason; then what the focused one means, and what all of it is."""
+        with VerticalScroll(id="dialog", can_focus=False) as dialog:
+            dialog.border_title = self._subject.title
+            dialog.border_subtitle = "enter takes it · ↑ ↓ fields · esc goes back"
             for name, label in LABELS.items():
                 with Horizontal(id=f"row-{name}", classes="row"):
                     yield Static(styled(label), classes="name")
                     yield self._field(name)
                     yield Static("", id=f"hint-{name}", classes="hint")
+            yield Lines(lambda width: [], id="about")
             yield Static("", id="preview")
+            yield Static("", id="work")
             yield Static("", id="answer")
 
     def _field(self, name: str) -> Widget:
+        typed = self._subject.typed
         if name == "algorithm":
-            return Choice(ALGORITHMS, (self._typed.algorithm,), id=name)
+            return Choice(ALGORITHMS, (typed.algorithm,), id=name)
         if name == "passes":
-            names = tuple(dict.fromkeys((*self._profile.passes, *self._typed.passes)))
-            return Choice(names, self._typed.passes, several=True, id=name)
-        return OneLine(self._typed.note if name == "note" else self._typed.numbers[name], id=name)
+            more = PASSES if self.app.size.width >= ROOMY else ()
+            names = tuple(dict.fromkeys((*self._profile.passes, *typed.passes, *more)))
+            return Choice(names, typed.passes, several=True, id=name)
+        return OneLine(typed.note if name == "note" else typed.numbers[name], id=name)
 
     def on_mount(self) -> None:
-        """Show what the values mean."""
+        """Begin at the first knob that matters, and show what the values mean."""
+        self.query_one(f"#{form.first_field(self._subject.typed, self._profile.knobs)}").focus()
         self._look()
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Say what the field means that has the focus."""
+        if event.widget.id in LABELS:
+            about = partial(about_field, event.widget.id, self._profile.knobs, self._profile.trained)
+            self.query_one("#about", Lines).show(about)
+            self.query_one("#about").display = True
 
     @property
     def typed(self) -> form.Typed:
@@ -134,8 +138,10 @@ class QueueForm(ModalScreen[None]):
             numbers={name: self.query_one(f"#{name}", Input).value for name in form.NUMBERS},
             passes=self.query_one("#passes", Choice).chosen,
             note=self.query_one("#note", Input).value,
-            args=self._typed.args,
+            args=self._subject.typed.args,
         )
+
+    # --- while it is filled in
 
     @on(Input.Changed)
     @on(Choice.Changed)
@@ -146,9 +152,33 @@ class QueueForm(ModalScreen[None]):
         used = form.used_by(typed.algorithm)
         for name in form.NUMBERS:
             self.query_one(f"#row-{name}").set_class(name not in used, "-unused")
-            self._hint(name, read.problems.get(name), form.hint(self._profile.knobs, name))
+            hint = form.hint(self._profile.knobs, name, short=self.app.size.width < ROOMY)
+            self._hint(name, read.problems.get(name), hint)
         self._hint("passes", read.problems.get("passes"), "")
         self.query_one("#preview", Static).update(self._preview(read))
+        self._look_up(form.as_line(read, self._profile.knobs, self._subject.edited))
+
+    def _look_up(self, line: str) -> None:
+        """What it costs and whether it is there already: asked for when no key has come for a moment."""
+        if line == self._asked:
+            return
+        self._asked = line
+        if self._pause is not None:
+            self._pause.stop()
+        self.query_one("#work", Static).update("")
+        if line:
+            self._pause = self.set_timer(PAUSE_S, lambda: self.post_message(PlanCommand(self, line)))
+
+    @on(Foreseen)
+    def _foreseen(self, message: Foreseen) -> None:
+        message.stop()
+        found, work = message.found, self.query_one("#work", Static)
+        if message.intent.text != self._asked:
+            return
+        if isinstance(found, Plan):
+            work.update(Content("\n").join(standing_lines(found, work.content_size.width, self._desk.describe)))
+        elif isinstance(found, Refusal) and found.code in A_COPY_ANSWERS:
+            work.update(styled(f"⚠ {found.reason}", theme.WARN))
 
     def _hint(self, name: str, problem: str | None, plain: str) -> None:
         content = styled(plain, theme.MUTED) if problem is None else styled(f"✘ {problem}", theme.BAD)
@@ -156,7 +186,8 @@ class QueueForm(ModalScreen[None]):
 
     def _preview(self, read: form.Read) -> Content:
         if read.config is None or read.effective is None:
-            return styled("✘ not yet: see above", theme.BAD)
+            name, problem = next(iter(read.problems.items()))
+            return styled(f"✘ {LABELS[name]}: {problem}", theme.BAD)
         parts = [
             draw_config.line(read.config.to_json(), read.effective.to_json(), gap=" "),
             styled(f"N {read.effective.verify_width}", theme.MUTED),
@@ -165,18 +196,17 @@ class QueueForm(ModalScreen[None]):
             parts.append(styled(f"B/L {number(read.config.density, 2)}", theme.MUTED))
         return styled("→ ", theme.ACCENT) + join(parts, "  ")
 
-    @on(Input.Submitted)
-    def _entered(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.action_submit()
+    # --- taking it
 
-    def key_enter(self) -> None:
-        """Enter on a choice takes the form as well."""
+    def key_enter(self, event: Key) -> None:
+        """Enter takes the form, in a field and on a choice alike, and once."""
+        event.stop()
+        event.prevent_default()
         self.action_submit()
 
     def action_submit(self) -> None:
         """Send the edit up, once; a form with a problem stays and shows it."""
-        self._send(self._edited)
+        self._send(self._subject.edited)
 
     def action_submit_as_new(self) -> None:
         """Queue it as a new experiment, when the edited one has started meanwhile."""
@@ -189,9 +219,13 @@ class QueueForm(ModalScreen[None]):
         if read.config is None:
             self.query_one(f"#{next(iter(read.problems))}").focus()
             return
+        line = form.as_line(read, self._profile.knobs, edited)
+        self._post(TakeForm(self, self._as_edit(read, edited), line, self._seen))
+
+    def _post(self, intent: TakeForm) -> None:
         self._waiting = True
         self._answer(styled("…", theme.MUTED))
-        self.post_message(EditQueue(self, self._as_edit(read, edited), self._seen))
+        self.post_message(intent)
 
     def _as_edit(self, read: form.Read, edited: str | None) -> Edit:
         if edited is not None:
@@ -200,15 +234,32 @@ class QueueForm(ModalScreen[None]):
                 edited, read.config, passes=read.passes, repeats=read.repeats, note=read.note, base_best=False
             )
         draft = Draft(read.config, passes=read.passes, repeats=read.repeats, note=read.note)
-        return Add((draft,), self._origin, intent=self._intent)
+        origin = Origin("clone", after=self._subject.source) if self._subject.source else Origin("add")
+        return Add((draft,), origin, intent=self._intent)
 
     @on(Accepted)
     def _accepted(self, message: Accepted) -> None:
         message.stop()
-        if message.notice:
-            self.app.notify(message.notice, markup=False)
         if self.is_current:
             self.dismiss()
+        self._desk.taken(message)
+
+    @on(Doubled)
+    def _doubled(self, message: Doubled) -> None:
+        """Ask; going back keeps the form as it is."""
+        message.stop()
+        intent = message.intent
+        assert isinstance(intent, TakeForm)
+
+        def answered(answer: str | None) -> None:
+            self._waiting = False
+            self._answer(Content(""))
+            if answer == "again":
+                self._post(TakeForm(self, intent.edit, intent.line, self._seen, "again"))
+
+        self.app.push_screen(
+            Confirm(about_doubles(message.plan, self._desk.describe, back="form", some=False)), answered
+        )
 
     @on(Refused)
     def _refused(self, message: Refused) -> None:
@@ -217,19 +268,25 @@ class QueueForm(ModalScreen[None]):
         lines = [styled("✘ ", theme.BAD) + styled(message.what, theme.BAD)]
         if message.advice:
             lines.append(styled("→ ", theme.ACCENT) + styled(message.advice))
-        if self._edited is not None:
+        edited = self._subject.edited
+        if edited is not None and message.code in A_COPY_ANSWERS:
             lines.append(styled("→ ", theme.ACCENT) + styled("ctrl+n queues this as a new experiment instead"))
+        if edited is not None and message.code == "stale":
+            self._seen = self._desk.revision()
+            item = self._desk.item(edited)
+            now = draw_config.line(item.get("config") or {}, item.get("effective"), gap=" ")
+            lines.append(styled("→ now it is ", theme.ACCENT) + now + styled("; enter again puts yours in its place"))
         self._answer(Content("\n").join(lines))
 
     @on(PasteCut)
     def _cut(self, message: PasteCut) -> None:
-        more = "1 more line was" if message.dropped == 1 else f"{message.dropped} more lines were"
-        self._answer(styled(f"⚠ {more} left out", theme.WARN))
+        self._answer(styled(f"⚠ {message.words}", theme.WARN))
 
     def _answer(self, content: Content) -> None:
         answer = self.query_one("#answer", Static)
         answer.update(content)
-        answer.scroll_visible(animate=False)
+        self.query_one("#about").display = content.plain in ("", "…")
+        self.call_after_refresh(answer.scroll_visible, animate=False)
 
     def action_close(self) -> None:
         """Back, without doing anything."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ddconsole.runner.feed import Topic
 from ddconsole.tui.draw.running import running
+from ddconsole.tui.facts import runs, was_reached
 from ddconsole.tui.widgets.picture import Picture
 
 if TYPE_CHECKING:
@@ -37,8 +38,11 @@ class RunningPanel(Picture):
         super().show(view, now)
         lost = view.connection is not None and view.connection.state == "lost"
         self.set_class(lost, "-stale")
-        self.border_subtitle = "line lost: the engine goes on" if lost else ""
-        self.border_title = "LAST" if view.finished is not None and view.running is None else "RUNNING"
+        self.border_subtitle = "line lost: the engine goes on" if lost else self._pausing(view)
+        self.border_title = "LAST" if view.finished is not None else "RUNNING" if runs(view) else "NOTHING RUNS"
+
+    def _pausing(self, view: View) -> str:
+        return "‖ paused: nothing new is started" if runs(view) and view.queue.get("paused") else ""
 
     def nothing(self, view: View) -> str:
         """The states before the first experiment."""
@@ -47,8 +51,13 @@ class RunningPanel(Picture):
         queued = any(item.get("state") == "queued" for item in view.queue.get("items") or [])
         if state == "connecting":
             return "connecting …" if not detail else f"connecting: {detail}"
+        if state == "waiting":
+            return f"the line {detail} (ctrl+o)"
         if state == "lost":
             return f"the line to the host is lost: {detail or 'trying again'}"
+        if not was_reached(view):
+            advice = view.connection.advice if view.connection is not None else ""
+            return f"{detail or 'the host cannot be reached'}{f' → {advice}' if advice else ''}"
         if view.running is not None:
             return "about to start the next experiment" if queued else "waiting for an experiment: press a to add one"
         if view.queue.get("paused"):

@@ -13,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.visual import Visual
 
-from ddconsole.tui.draw.rows import GAP, Layout, Row, fitting
+from ddconsole.tui.draw.rows import GAP, Layout, Row, fitting, widened
 from ddconsole.tui.live import Panel
 from ddconsole.tui.text import fit, fit_content, wrap_words
 
@@ -59,7 +59,7 @@ class Table(Panel, ScrollView, can_focus=True):
 
     def __init__(self, layouts: Sequence[Layout], *, id: str, empty: str = "") -> None:  # noqa: A002
         super().__init__(id=id)
-        self._layouts = tuple(layouts)
+        self._layouts = self._shown = tuple(layouts)
         self._rows: list[Row] = []
         self._cursor = 0
         self._empty = empty
@@ -94,7 +94,7 @@ class Table(Panel, ScrollView, can_focus=True):
         if _same(rows, self._rows):
             return
         before = self.selected
-        self._rows = rows
+        self._rows, self._shown = rows, widened(self._layouts, rows)
         places = {row.id: place for place, row in enumerate(rows)}
         if not (self.STAYS_ON_TOP and self._cursor == 0 and not self.has_focus):
             self._cursor = places.get(before or "", min(self._cursor, max(len(rows) - 1, 0)))
@@ -174,7 +174,7 @@ class Table(Panel, ScrollView, can_focus=True):
     def _row(self, place: int, width: int) -> tuple[Content, str]:
         row, here = self._rows[place], place == self._cursor
         cells: list[Content] = []
-        for column, cell in fitting(self._layouts, width - len(LEAD)):
+        for column, cell in fitting(self._shown, width - len(LEAD)):
             if row.text is not None and column.key == row.text_from:
                 cells.append(row.text)
                 break
@@ -184,7 +184,7 @@ class Table(Panel, ScrollView, can_focus=True):
         return line, "table--cursor" if here and self.has_focus else ("table--dim" if row.dim else "")
 
     def _head(self, width: int) -> Content:
-        titles = [fit(column.title, cell, column.align) for column, cell in fitting(self._layouts, width - len(LEAD))]
+        titles = [fit(column.title, cell, column.align) for column, cell in fitting(self._shown, width - len(LEAD))]
         return Content(LEAD + GAP.join(titles))
 
     def _empty_line(self, y: int, width: int) -> Content:
@@ -207,7 +207,7 @@ def _same(some: list[Row], others: list[Row]) -> bool:
 
 
 def _same_row(one: Row, other: Row) -> bool:
-    return (
+    return one is other or (
         one.id == other.id
         and one.dim == other.dim
         and one.cells.keys() == other.cells.keys()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ddconsole.runner.feed import Topic
-from ddconsole.tui.draw.rows import QUEUE_LAYOUTS, RESULT_LAYOUTS, WAITING, queue_rows, result_rows
+from ddconsole.tui.draw.rows import QUEUE_LAYOUTS, RESULT_LAYOUTS, WAITING, QueueRows, result_rows
+from ddconsole.tui.facts import was_reached
 from ddconsole.tui.widgets.table import Table
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ class QueueTable(Table):
         self._view: View | None = None
         self._items: dict[str, dict[str, Any]] = {}
         self._words = ""
+        self._made = QueueRows()
+        self._wanted = ""
+        self._touched = False
 
     @property
     def words(self) -> str:
@@ -58,9 +62,34 @@ class QueueTable(Table):
 
     def narrow(self, words: str) -> None:
         """Show only rows that have all of these words; all rows again when there are none."""
-        self._words = words.strip().lower()
+        self._words = words.strip()
         if self._view is not None:
             self._show_queue(self._view)
+
+    def want(self, id_: str) -> None:
+        """Put the cursor on it as soon as it is there."""
+        self._wanted = id_
+        self._go_to_wanted()
+
+    def _go_to_wanted(self) -> None:
+        if self._wanted and any(row.id == self._wanted for row in self._rows):
+            self.pick(self._wanted)
+            self._wanted = ""
+            self.stay()
+
+    def stay(self) -> None:
+        """Somebody works with the selected one: the cursor no longer goes along with what can be edited."""
+        self._touched = True
+
+    def action_step(self, by: int) -> None:
+        """Move the cursor by rows."""
+        self.stay()
+        super().action_step(by)
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor on a row."""
+        self.stay()
+        super().on_click(event)
 
     @property
     def selected_item(self) -> dict[str, Any] | None:
@@ -74,12 +103,12 @@ class QueueTable(Table):
 
     def _show_queue(self, view: View) -> None:
         self._items = {str(item.get("id")): item for item in view.queue.get("items") or []}
-        first = self.selected is None
-        rows = [row for row in queue_rows(view) if matches(row, self._words)]
+        rows = [row for row in self._made.of(view) if not self._words or matches(row, self._words)]
         self.show_rows(rows, empty=f"nothing here has {self._words}" if self._words else NOTHING)
         self.mark(frozenset(id_ for id_ in self.marked if self._items[id_].get("state") in EDITABLE))
-        if first:
+        if not self._touched:
             self.pick(next((id_ for id_, item in self._items.items() if item.get("state") in EDITABLE), ""))
+        self._go_to_wanted()
         waiting = sum(item.get("state") == "queued" for item in self._items.values())
         title = f"QUEUE {waiting}" if waiting else "QUEUE"
         self.border_title = f"{title} · /{self._words}" if self._words else title
@@ -88,8 +117,10 @@ class QueueTable(Table):
     def _say(self, view: View) -> str:
         if view.queue.get("paused"):
             return "‖ paused: s goes on"
+        if self._owns_run() and not was_reached(view):
+            return "host not reached: nothing starts"
         if view.running is None:
-            return "not started: s starts it" if self._items else ""
+            return "not started: s starts it" if self._rows else ""
         if not self._owns_run():
             return f"run by process {view.running.pid}"
         return ADVANCES if self.size.width >= len(ADVANCES) + BORDER else ADVANCES_SHORT
@@ -97,10 +128,13 @@ class QueueTable(Table):
 
 def matches(row: Row, words: str) -> bool:
     """The row has all of the words somewhere; `b16` and `B26` mean these columns."""
+    knobs = [f"{key}{cell.plain}" for key, cell in row.cells.items() if len(key) == 1]
     text = [cell.plain.lower() for cell in row.cells.values()]
-    text += [f"{key}{cell.plain.lower()}" for key, cell in row.cells.items() if len(key) == 1]
     text += [row.text.plain.lower()] if row.text is not None else []
-    return all(any(word in part for part in text) for word in words.split())
+    return all(
+        any(knob.startswith(word) for knob in knobs) or any(word.lower() in part for part in text)
+        for word in words.split()
+    )
 
 
 class ResultTable(Table):

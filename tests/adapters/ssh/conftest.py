@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING
 import asyncssh
 import pytest
 
+from ddconsole.adapters.openssh import OpenSshConnector
 from ddconsole.adapters.ssh import SshConnector, SshHost, SshTarget
+from ddconsole.core.ports import Question
 from ddconsole.demo.host_session import Sessions
 
 if TYPE_CHECKING:
@@ -70,6 +72,47 @@ class Keys:
 @pytest.fixture
 def keys(tmp_path: Path) -> Keys:
     return Keys.make(tmp_path)
+
+
+# --- who answers
+
+
+class Answers:
+    """An asker with answers in stock; None cancels. `questions` are what it was asked."""
+
+    can_ask = True
+
+    def __init__(self, *answers: str | None) -> None:
+        self.left = list(answers)
+        self.questions: list[Question] = []
+        self.settled_times = 0
+
+    async def ask(self, question: Question) -> str | None:
+        self.questions.append(question)
+        return self.left.pop(0)
+
+    def settled(self) -> None:
+        self.settled_times += 1
+
+
+@pytest.fixture
+def answers() -> Callable[..., Answers]:
+    """Makes askers."""
+    return Answers
+
+
+@pytest.fixture(params=["asyncssh", "openssh"])
+def by(request: pytest.FixtureRequest) -> Callable[..., SshConnector | OpenSshConnector]:
+    """Makes connectors, by each transport in turn."""
+    if request.param == "openssh" and shutil.which("ssh") is None:
+        pytest.skip("OpenSSH's client is not installed (Debian: openssh-client)")
+    return SshConnector if request.param == "asyncssh" else OpenSshConnector
+
+
+@pytest.fixture(autouse=True)
+def no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The developer's agent is not asked."""
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
 
 
 # --- asyncssh's server, within this process
@@ -179,10 +222,30 @@ class Sshd:
     def target(self, **changes: object) -> SshTarget:
         return self.keys.target(self.port, **changes)
 
+    def connections(self) -> list[int]:
+        """The process behind each connection."""
+        return _children(self.process.pid)
+
     def cut(self) -> None:
         """End the process behind each connection: to the client the connection is lost."""
-        for pid in _children(self.process.pid):
-            os.kill(pid, signal.SIGKILL)
+        for pid in self.connections():
+            end(pid)
+
+    def die(self) -> None:
+        """Connections are cut, and no new one can be made."""
+        for pid in (self.process.pid, *self.connections()):
+            end(pid)
+
+    def freeze(self) -> None:
+        """Stop everything: ports accept, connections stand, and nothing answers."""
+        for pid in (self.process.pid, *self.connections()):
+            os.kill(pid, signal.SIGSTOP)
+
+
+def end(pid: int) -> None:
+    """Kill a process that may have ended by itself."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def _children(parent: int) -> list[int]:
@@ -205,7 +268,9 @@ def start_sshd(keys: Keys) -> Iterator[Callable[..., Sshd]]:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         fixed = ("ListenAddress=127.0.0.1", "PidFile=none", "StrictModes=no", "UsePAM=no")
-        own = (*fixed, f"AuthorizedKeysFile={keys.path('client_key.pub')}", *options)
+        # the developer's own start-up files are no part of these tests
+        home = (f"AuthorizedKeysFile={keys.path('client_key.pub')}", f"SetEnv=HOME={keys.folder}")
+        own = (*fixed, *options, *home)
         words = [SSHD, "-D", "-e", "-f", "/dev/null", "-p", str(port), "-h", keys.path("host_key")]
         process = subprocess.Popen(
             [*words, *(word for option in own for word in ("-o", option))], stderr=subprocess.DEVNULL

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -164,6 +165,29 @@ async def test_too_much_output_is_refused(local: LocalHost, none_left: Callable[
     with pytest.raises(HostError, match="printed more than 16 MiB"):
         await local.run(["yes", "much-too-much-output"])
     await none_left("much-too-much-output")
+
+
+ASCII_CONSOLE = """
+import asyncio, sys
+from ddconsole.adapters.local import LocalHost
+async def main():
+    host = LocalHost()
+    done = await host.run(["printf", "%s|", "caf\\u00e9 \\u6f22", "\\udcff"])
+    await host.close()
+    sys.stdout.buffer.write(sys.getfilesystemencoding().encode() + b" " + ascii(done.stdout).encode())
+asyncio.run(main())
+"""
+
+
+def test_words_are_utf_8_whatever_the_locale_is() -> None:
+    """A console in the C locale must not change a path on its way, nor fail on it."""
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", ASCII_CONSOLE], env=os.environ | plain, capture_output=True, check=True, timeout=30
+    )
+    encoding, _, words = done.stdout.decode().partition(" ")
+    assert encoding != "utf-8"
+    assert words == ascii("caf\u00e9 \u6f22|\ufffd|")
 
 
 async def test_a_forward_is_the_port_itself(local: LocalHost) -> None:

@@ -38,6 +38,7 @@ def through(shell: str, argv: list[str], mode: Mode = Mode.RUN) -> tuple[bytes, 
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        start_new_session=True,  # as sshd starts it: a watcher that outlives its command ends its own group, not ours
     )
     assert process.stdin is not None
     assert process.stdout is not None

@@ -43,7 +43,9 @@ async def test_a_changed_host_key_is_an_alarm_with_both_fingerprints(keys, port:
     shown = asyncssh.read_public_key(keys.path("host_key.pub")).get_fingerprint()
     assert shown in caught.value.evidence[0]
     assert other.get_fingerprint() in caught.value.evidence[1]
-    assert f"ssh-keygen -R '[127.0.0.1]:{port}'" in caught.value.advice
+    assert caught.value.evidence[1].startswith(f"{tmp_path}/old:1 has ")
+    assert len(caught.value.evidence) == 2
+    assert f"ssh-keygen -f '{tmp_path}/old' -R '[127.0.0.1]:{port}'" in caught.value.advice
 
 
 async def test_a_host_key_of_another_type_is_a_change_too(keys, port: int, tmp_path: Path) -> None:
@@ -106,15 +108,20 @@ async def test_a_silent_port_is_given_up_after_the_configured_time(keys, tmp_pat
     """Something accepts the connection and never speaks; ConnectTimeout of ssh_config rules."""
     (tmp_path / "config").write_text("Host *\n  ConnectTimeout 1\n")
 
+    gone = asyncio.Event()
+
     async def listen_only(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
         writer.close()
         await writer.wait_closed()
+        gone.set()
 
     async with await asyncio.start_server(listen_only, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(UnreachableError, match="in time"):
             await SshConnector(keys.target(port, config=(str(tmp_path / "config"),))).connect()
+        async with asyncio.timeout(5):
+            await gone.wait()
 
 
 async def test_what_is_no_ssh_server_is_told_as_such(keys) -> None:

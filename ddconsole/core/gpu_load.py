@@ -1,0 +1,47 @@
+"""The PCIe link of each card under load: idle cards lower its generation, so only what is seen at work counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ddconsole.core.gpu import GpuSample
+
+BUSY_PCT: Final = 50.0
+"""Utilization from which a card is at work."""
+
+
+@dataclass(slots=True)
+class LinksUnderLoad:
+    """The best generation and width of each card since the last `clear`, from samples of a busy card alone."""
+
+    _links: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def take(self, samples: Iterable[GpuSample]) -> None:
+        """Look at one tick."""
+        for sample in samples:
+            if sample.pcie_gen is None or sample.pcie_width is None or (sample.utilization_pct or 0.0) < BUSY_PCT:
+                continue
+            generation, width = self._links.get(sample.index, (0, 0))
+            self._links[sample.index] = (max(generation, sample.pcie_gen), max(width, sample.pcie_width))
+
+    def clear(self) -> None:
+        """Another attempt begins."""
+        self._links = {}
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """`{index, gen, width}` of each card that was seen at work."""
+        return [{"index": index, "gen": gen, "width": width} for index, (gen, width) in sorted(self._links.items())]
+
+
+def slow_links(under_load: Iterable[Mapping[str, Any]], cards: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Cards whose link stayed below its best even under load, in words. `cards` are preflight's facts."""
+    best = {card.get("index"): card.get("pcie.link.gen.max") for card in cards}
+    return [
+        f"card {link['index']} gen {link['gen']} of {most:.0f}"
+        for link in under_load
+        if isinstance(most := best.get(link["index"]), int | float) and link["gen"] < most
+    ]

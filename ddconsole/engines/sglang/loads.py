@@ -1,0 +1,65 @@
+"""Weights being loaded: which rank is at which model, how long each took, and the bars that the first rank draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ddconsole.core.progress import ShardBar
+from ddconsole.engines.sglang.shardbar import Pace
+
+if TYPE_CHECKING:
+    from ddconsole.engines.sglang.shardbar import Bar
+
+TARGET: Final = "target"
+DRAFT: Final = "draft"
+GRAPHS: Final = "graphs"
+
+
+@dataclass(slots=True)
+class Loads:
+    """A rank's first load is the target's, its second the draft's, whatever stands between them.
+
+    The first rank by name draws the bars: they are of the model that it is at.
+
+    Attributes:
+        seconds: what each rank says its load took, by model.
+    """
+
+    seconds: dict[str, dict[str, float]] = field(default_factory=dict)
+    _begun: dict[str, int] = field(default_factory=dict)
+    _drawn: str = TARGET
+    _bars: dict[str, tuple[int, int | None]] = field(default_factory=dict)
+    _paces: dict[str, Pace] = field(default_factory=dict)
+
+    def begin(self, rank: str) -> str:
+        """`rank` begins to load; which model."""
+        self._begun[rank] = self._begun.get(rank, 0) + 1
+        self._drawn = self._model(min(self._begun))
+        return self._model(rank)
+
+    def end(self, rank: str, seconds: float | None) -> None:
+        """`rank` has loaded, and says in how many seconds if its version does."""
+        if seconds is not None:
+            self.seconds.setdefault(self._model(rank), {})[rank] = seconds
+
+    def see(self, bar: Bar | None, at: float) -> None:
+        """A state of a bar, at `at` (monotonic seconds). Bars of downloads and others are no progress of a boot."""
+        if bar is None or bar.kind not in ("weights", "graphs"):
+            return
+        slot = GRAPHS if bar.kind == "graphs" else self._drawn
+        pace = self._paces.get(slot)
+        if pace is None:
+            pace = self._paces[slot] = Pace()
+        pace.see(bar.done, at)
+        self._bars[slot] = (bar.done, bar.total)
+
+    def bar(self, slot: str) -> ShardBar | None:
+        """The bar of `target`, `draft` or `graphs`; None before its first state."""
+        if slot not in self._bars:
+            return None
+        done, total = self._bars[slot]
+        return ShardBar(done, total, self._paces[slot].eta_s(total))
+
+    def _model(self, rank: str) -> str:
+        return DRAFT if self._begun.get(rank, 0) >= 2 else TARGET

@@ -1,0 +1,112 @@
+"""The open loop: requests go out when they are due, whether or not the engine keeps up."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ddconsole.core.arrivals import due_times
+from ddconsole.passes.client import ask, open_client
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import httpx
+
+    from ddconsole.core.loads import OpenLoop
+    from ddconsole.core.metrics import RequestRecord
+    from ddconsole.core.ports import Prompt
+    from ddconsole.passes.base import PassContext
+
+
+async def open_loop(
+    context: PassContext,
+    prompts: Sequence[Prompt],
+    load: OpenLoop,
+    on_record: Callable[[RequestRecord], None],
+    *,
+    ignore_eos: bool = False,
+) -> tuple[list[RequestRecord], float]:
+    """Ask every prompt when it is due; at most `load.cap` are in flight, and what is due beyond that waits.
+
+    The context may say that it is enough, and then no further one is asked.
+
+    Returns:
+        The records in the order they ended, and the wall time from the first request sent to the last response's end.
+    """
+    async with (
+        open_client(context.base_url, streams=load.cap, stall_s=context.stall_s, clock=context.clock) as client,
+        asyncio.TaskGroup() as group,
+    ):
+        sender = _Sender(context, client, load, on_record, ignore_eos)
+        await sender.send_all(prompts, group)
+    return sender.records, max((record.started_s + record.end_s for record in sender.records), default=0.0)
+
+
+class _Sender:
+    """Sends requests at their due times and collects the records."""
+
+    def __init__(
+        self,
+        context: PassContext,
+        client: httpx.AsyncClient,
+        load: OpenLoop,
+        on_record: Callable[[RequestRecord], None],
+        ignore_eos: bool,
+    ) -> None:
+        self._context = context
+        self._client = client
+        self._load = load
+        self._on_record = on_record
+        self._ignore_eos = ignore_eos
+        self._free = asyncio.Semaphore(load.cap)
+        self._origin = context.clock.monotonic()
+        self._held_until = 0.0
+        self.records: list[RequestRecord] = []
+
+    async def send_all(self, prompts: Sequence[Prompt], group: asyncio.TaskGroup) -> None:
+        """Start each request as a task of `group` when it is due and there is a place for it."""
+        clock, context = self._context.clock, self._context
+        load = self._load
+        for prompt, due in zip(prompts, due_times(load.arrivals, load.rate, len(prompts), load.seed), strict=True):
+            wait = self._origin + due - clock.monotonic()
+            if wait > 0:
+                await clock.sleep(wait)
+            if context.enough is not None and context.enough(self.records, len(prompts)):
+                return
+            group.create_task(self._ask(prompt, await self._place(due)))
+
+    async def _place(self, due: float) -> float:
+        """Wait for a free place; how long the cap held this request, seconds.
+
+        A request that became due while an earlier one was held was held by the cap too. A timer that goes off late is
+        not the cap's doing: that is the event loop's lag, told apart.
+        """
+        capped = self._free.locked() or due < self._held_until
+        await self._free.acquire()
+        now = self._context.clock.monotonic() - self._origin
+        if not capped:
+            return 0.0
+        self._held_until = now
+        return max(now - due, 0.0)
+
+    async def _ask(self, prompt: Prompt, held_s: float) -> None:
+        context = self._context
+        try:
+            record = await ask(
+                self._client,
+                context.dialect,
+                prompt,
+                context.workload,
+                clock=context.clock,
+                concurrency=0,
+                ignore_eos=self._ignore_eos,
+                stall_s=context.stall_s,
+                origin=self._origin,
+                rate=self._load.rate,
+                held_s=held_s,
+            )
+        finally:
+            self._free.release()
+        self.records.append(record)
+        self._on_record(record)

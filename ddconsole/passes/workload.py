@@ -1,0 +1,66 @@
+"""The workload that a profile describes: its prompts, and the key under which results on them are kept."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ddconsole.core.experiment import Workload
+from ddconsole.passes import shared_prefix
+from ddconsole.passes.prompts import PROMPT_SETS, load_prompts
+
+if TYPE_CHECKING:
+    from ddconsole.core.ports import Prompt
+    from ddconsole.core.profile import Profile, WorkloadSection
+
+DIGEST_DIGITS = 12
+"""Hexadecimal digits of a file's SHA-256 that stand in a key."""
+
+
+def workload_of(profile: Profile) -> Workload:
+    """What the profile's numbers hold for; equal workloads make results comparable."""
+    section = profile.workload
+    return Workload(prompts_key(section), section.temperature, section.thinking)
+
+
+def prompts_key(section: WorkloadSection) -> str:
+    """The name of the prompt set, with what else decides which prompts these are.
+
+    A shipped set is its name. A file is its path and the hash of its content (`mine.jsonl#3f2a9c104b7d`): when a line
+    of it changes, older results are of another workload. Generated prompts are what they were generated from.
+    """
+    if section.prompts == shared_prefix.NAME:
+        return shared_prefix.label(section.shared_prefix)
+    if section.prompts in PROMPT_SETS:
+        return section.prompts
+    digest = _digest(section.prompts)
+    return f"{section.prompts}#{digest}" if digest else section.prompts
+
+
+def prompts_of(section: WorkloadSection, max_tokens: int) -> tuple[Prompt, ...]:
+    """The prompts themselves.
+
+    Raises:
+        UsageError: there is no such set or file, or a line of it cannot be read (with its number).
+    """
+    if section.prompts == shared_prefix.NAME:
+        return shared_prefix.shared_prefix_prompts(section.shared_prefix, max_tokens)
+    return load_prompts(section.prompts, max_tokens)
+
+
+def _digest(name: str) -> str:
+    """Of a file's bytes; empty where it cannot be read, which whoever loads it will say."""
+    path = Path(name)
+    try:
+        stat = path.stat()
+        return _digest_of(path, stat.st_mtime_ns, stat.st_size)
+    except OSError:
+        return ""
+
+
+@lru_cache(maxsize=16)
+def _digest_of(path: Path, _changed_ns: int, _size: int) -> str:
+    """Read again only when the file has changed: previews ask for it with every key."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:DIGEST_DIGITS]
