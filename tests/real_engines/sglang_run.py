@@ -46,6 +46,7 @@ def main() -> int:
         for name in [asked.only] if asked.only else PARTS:
             with steps.part():
                 figures |= PARTS[name](world, steps)
+            world.end_engines()
     finally:
         world.close()
         if asked.keep:

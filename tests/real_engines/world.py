@@ -135,11 +135,15 @@ class World:
         logs = sorted(self.state.glob(f"runs/{name}-*/engine.log"), key=lambda path: path.stat().st_mtime)
         return logs[-1].read_text(errors="replace") if logs else ""
 
-    def close(self) -> None:
-        """End what is left of engines, by pid, then the sshd."""
+    def end_engines(self) -> None:
+        """End what is left of engines, by pid: a part that went wrong leaves nothing to the next."""
         for pid in self.engines():
             end(pid)
         wait_for(lambda: not self.engines(), what="no engine is left", seconds=30)
+
+    def close(self) -> None:
+        """Nothing of it is left."""
+        self.end_engines()
         self.sshd.stop()
 
 
@@ -158,6 +162,7 @@ def stale_server(port: int) -> Iterator[int]:
     process = subprocess.Popen([sys.executable, str(script), str(port)])
     try:
         wait_for(lambda: is_open(port), what="the old server listens", seconds=20)
+        assert process.poll() is None, f"port {port} was somebody else's"
         yield process.pid
     finally:
         process.kill()
