@@ -161,7 +161,8 @@ def _adopted(world: World, steps: Steps, figures: Figures) -> None:
     with steps.step("throughput pass") as step:
         finished = run.until("the throughput pass", seconds=PASS_S, kind="pass_finished", name="throughput")
         figures |= _speed(run, finished)
-        step.told = f"{figures['own_tok_s']} tok/s by our counts"
+        step.told = (f"decode {figures['tok_s_decode']:.2f} tok/s; {figures['tokens']} tokens by our count, "
+                     f"{figures['tokens_by_metrics']:.0f} by /metrics")  # fmt: skip
     with steps.step("the verdict") as step:
         run.end(PASS_S)
         (ended,) = run.of("experiment_finished")
@@ -177,12 +178,17 @@ def _adopted(world: World, steps: Steps, figures: Figures) -> None:
 
 
 def _speed(run: Run, finished: Event) -> Figures:
-    """Output tokens a second of the decode phase: by the requests' own counts, and by the engine's log."""
+    """Speed by our own counts; the engine's own count of the same tokens has to be the same."""
     records = [one["record"] for one in run.of("request", name="throughput")]
     assert len(records) == REQUESTS, records
     assert all(record["completion_tokens"] for record in records), records
-    tokens = sum(record["completion_tokens"] for record in records)
-    return {"own_tokens": tokens, "own_tok_s": round(tokens / finished["seconds"], 2), "summary": finished["summary"]}
+    summary = finished["summary"]
+    (checked,) = [one for one in summary["cross_check"] if one["name"] == "completion tokens"]
+    assert checked["agrees"], checked
+    (level,) = summary["levels"]
+    return {"tokens": level["completion_tokens"], "tok_s_decode": level["tok_s_decode"],
+            "tok_s_e2e": level["tok_s_e2e"], "ttft_p50_ms": level["ttft_ms"]["p50"],
+            "tpot_p50_ms": level["tpot_ms"]["p50"], "tokens_by_metrics": checked["theirs"]}  # fmt: skip
 
 
 def _server_info(port: int) -> Figures:
