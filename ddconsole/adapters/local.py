@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ddconsole.adapters.shell import Mode, command_name, guarded_argv
 from ddconsole.adapters.shell.host import GuardedHost
-from ddconsole.adapters.shell.process import OneReader, Piped
+from ddconsole.adapters.shell.process import OneReader, Piped, PipedInput
 from ddconsole.core.errors import HostError
 
 if TYPE_CHECKING:
@@ -88,26 +88,16 @@ async def spawn(words: Sequence[str], *, env: Mapping[str, str] | None = None, u
     return LocalProcess(process)
 
 
-class LocalProcess:
+class LocalProcess(PipedInput):
     """A guarded command that leads its own session and process group."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         if process.stdin is None or process.stdout is None or process.stderr is None:
             raise TypeError("all three of the process's ends have to be pipes")
+        super().__init__(process.stdin)
         self._process = process
-        self._stdin = process.stdin
         self.read_stdout = OneReader(process.stdout.read)
         self.read_stderr = OneReader(process.stderr.read)
-
-    async def write(self, data: bytes) -> None:
-        """Give input. A command that does not take it says so by its outcome."""
-        with contextlib.suppress(ConnectionError):
-            self._stdin.write(data)
-            await self._stdin.drain()
-
-    def end_input(self) -> None:
-        """The guard sees the end, and ends its command."""
-        self._stdin.close()
 
     async def wait(self) -> int | None:
         """The status as a shell gives it: 128 + the signal that ended it."""

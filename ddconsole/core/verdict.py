@@ -82,7 +82,6 @@ def result_item(
     Args:
         boot: names the start of an engine that this was measured on; results that share it are one boot.
     """
-    sums = speed_sums(summaries)
     return {
         "id": id,
         "sweep": sweep,
@@ -93,6 +92,24 @@ def result_item(
         "workload": workload.to_json(),
         "engine_version": engine_version,
         "boot_s": boot_s,
+        **_figures(summaries),
+        "vs_reference": None,
+        "verdict": verdict_line(config, summaries, outcome, failure),
+        "failure": None if failure is None else failure.to_json(),
+        "text_sha256": text_digest(summaries),
+        "measured_on": measured_on,
+        "started_at": started_at,
+        "finished_at": finished_at,
+        "suite": suite,
+        "boot": boot,
+        "by_prompt": by_prompt(summaries),
+    }
+
+
+def _figures(summaries: Summaries) -> dict[str, Any]:
+    """What was measured, in the item's words."""
+    sums = speed_sums(summaries)
+    return {
         "coding": coding_score(summaries),
         "pass_at_1": pass_at_1(summaries),
         "tok_s_e2e": _rounded(sums.e2e_rate),
@@ -105,16 +122,6 @@ def result_item(
         "step_ms": _rounded(sums.per_step_s, 1000),
         "ttft_p50_ms": median(summaries, "ttft_ms"),
         "tpot_p50_ms": median(summaries, "tpot_ms"),
-        "vs_reference": None,
-        "verdict": verdict_line(config, summaries, outcome, failure),
-        "failure": None if failure is None else failure.to_json(),
-        "text_sha256": text_digest(summaries),
-        "measured_on": measured_on,
-        "started_at": started_at,
-        "finished_at": finished_at,
-        "suite": suite,
-        "boot": boot,
-        "by_prompt": by_prompt(summaries),
     }
 
 

@@ -150,8 +150,7 @@ def test_doctor_tells_what_a_launch_would_find(cli: Cli) -> None:
     """Before paying for it: a warning is exit code 0, what would be refused is 1, nothing is started."""
     cli.profile()
     warned = cli.json("doctor", "e2e", "b=16", "B=26")
-    assert "trained-block-size" in [finding["code"] for finding in warned["findings"]]
-    assert not [finding for finding in warned["findings"] if finding["level"] == "block"]
+    assert [finding["code"] for finding in warned["findings"]] == ["trained-block-size", "numa-spread"]
     blocked = cli.run("doctor", "e2e", "B=12", "arg.page-size=64")
     assert blocked.returncode == 1
     assert "page" in blocked.stdout

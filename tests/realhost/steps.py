@@ -19,13 +19,20 @@ print("listening", flush=True)
 time.sleep(600)
 """
 
+PYTHON = "/usr/bin/python3"
+
+HOSTILE = (
+    "a b", "it's", '"quoted"', "$HOME", "${PATH}", "$$", "%n %% %h", "`id`", "back\\slash\\n", ";", "", "x=1", "ü…",
+)  # fmt: skip
+"""Words that a shell, a unit file or systemd-run would read as something else."""
+
 
 async def until(condition: Callable[[], Awaitable[bool]], what: str) -> None:
     """Wait for a condition, at most ten seconds."""
-    async with asyncio.timeout(10):
-        while not await condition():  # noqa: ASYNC110 - the condition is the host's, no event of ours
-            await asyncio.sleep(0.05)
-    assert what
+    deadline = asyncio.get_running_loop().time() + 10
+    while not await condition():
+        assert asyncio.get_running_loop().time() < deadline, f"not within ten seconds: {what}"
+        await asyncio.sleep(0.05)
 
 
 async def dead(host: Host, launched: Launched) -> bool:

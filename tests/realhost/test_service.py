@@ -8,29 +8,12 @@ from typing import Any
 import pytest
 from realhost.box import AsNobody
 from realhost.conftest import STATE
-from realhost.steps import SERVER, dead, logged, shown, until
+from realhost.steps import HOSTILE, PYTHON, SERVER, dead, logged, shown, until
 
 from ddconsole.core.errors import HostError, RefusedError, UnreachableError
 from ddconsole.core.ports import Asked, Finding, Host, Launched, LaunchPlan, NoAsker, Question
 from ddconsole.engines.launch.ports import choose_port
 from ddconsole.engines.launch.service import NOT_OURS, ServiceLauncher
-
-PYTHON = "/usr/bin/python3"
-HOSTILE = (
-    "a b",
-    "it's",
-    '"quoted"',
-    "$HOME",
-    "${PATH}",
-    "$$",
-    "%n %% %h",
-    "`id`",
-    "back\\slash\\n",
-    ";",
-    "",
-    "x=1",
-    "ü…",
-)
 
 
 class Says:

@@ -9,31 +9,13 @@ from collections.abc import AsyncIterator
 import pytest
 from realhost.box import AsNobody, Box
 from realhost.conftest import STATE, Launch, system
-from realhost.steps import SERVER, dead, logged, shown, until
+from realhost.steps import HOSTILE, PYTHON, SERVER, dead, logged, shown, until
 
 from ddconsole.core.errors import HostError
 from ddconsole.core.ports import ByteStream, Host, Launched, LaunchPlan
 from ddconsole.engines.launch.logs import last_lines
 from ddconsole.engines.launch.ports import choose_port, listeners
 from ddconsole.engines.launch.process import ProcessLauncher
-
-PYTHON = "/usr/bin/python3"
-HOSTILE = (
-    "a b",
-    "it's",
-    '"quoted"',
-    "$HOME",
-    "${PATH}",
-    "$$",
-    "%n %% %h",
-    "`id`",
-    "back\\slash\\n",
-    ";",
-    "",
-    "x=1",
-    "ü…",
-)
-"""Words that a shell, a unit file or systemd-run would read as something else."""
 
 EVERYTHING_SHOWN = (
     'ps axww; systemctl show "$1"; systemctl cat "$1"; journalctl --no-pager -u "$1"; systemctl show-environment'

@@ -6,73 +6,16 @@ import asyncio
 from contextlib import suppress
 
 import pytest
-from fakes.clock import VirtualClock
+from runner.lines import Line, Lines, session_over
 
 from ddconsole.core.errors import UnreachableError
-from ddconsole.core.events import Body, Connection
-from ddconsole.runner.session import LAST_RETRY_S, Session
+from ddconsole.runner.session import LAST_RETRY_S
 from ddconsole.runner.tasks import end_task
-
-
-class Line:
-    """A host whose line the test cuts."""
-
-    name = "ct200"
-
-    def __init__(self) -> None:
-        self.cut = False
-        self.closed = False
-
-    async def ping(self) -> float:
-        if self.cut:
-            raise UnreachableError("the line is dead")
-        return 0.012
-
-    async def close(self) -> None:
-        self.closed = True
-
-
-class Lines:
-    """Hands out lines, after as many failures as it is told."""
-
-    def __init__(self, failures: int = 0) -> None:
-        self.failures = failures
-        self.given: list[Line] = []
-
-    async def connect(self) -> Line:
-        if self.failures:
-            self.failures -= 1
-            raise UnreachableError("no route to ct200")
-        self.given.append(Line())
-        return self.given[-1]
-
-
-class Notes:
-    """A journal that only remembers."""
-
-    def __init__(self) -> None:
-        self.bodies: list[Body] = []
-
-    async def emit(self, body: Body) -> None:
-        self.bodies.append(body)
-
-    def tell(self, body: Body) -> None:
-        self.bodies.append(body)
-
-    def states(self) -> list[str]:
-        """Connection states, repeats left out."""
-        states = [body.state for body in self.bodies if isinstance(body, Connection)]
-        return [s for n, s in enumerate(states) if n == 0 or states[n - 1] != s]
-
-
-def session_over(lines: Lines, *, patient: bool = False) -> tuple[Session, Notes, VirtualClock]:
-    notes, clock = Notes(), VirtualClock()
-    return Session(lines, notes, clock, patient=patient), notes, clock  # type: ignore[arg-type]
 
 
 async def test_the_first_failure_is_final_for_a_run() -> None:
     """`ddconsole run` must end with exit code 5, not try for ever."""
-    session, notes, _ = session_over(Lines(failures=1))
+    session, notes, _ = session_over(Lines(UnreachableError("no route to ct200")))
     with pytest.raises(UnreachableError, match="no route"):
         await session.host()
     assert notes.states() == ["connecting", "unreachable"]
@@ -80,7 +23,7 @@ async def test_the_first_failure_is_final_for_a_run() -> None:
 
 async def test_a_patient_session_tries_again_with_growing_waits() -> None:
     """A console opened before the host is up comes to life with it; waits grow, with jitter, up to a limit."""
-    session, notes, clock = session_over(Lines(failures=12), patient=True)
+    session, notes, clock = session_over(Lines(*[UnreachableError("no route to ct200")] * 12), patient=True)
     await session.host()
     waits = clock.slept[:12]
     assert all(0 < wait <= LAST_RETRY_S for wait in waits)

@@ -5,69 +5,17 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from fakes.clock import VirtualClock
+from runner.lines import Line, Lines, session_over
 
-from ddconsole.core.errors import AnswerNeededError, UnreachableError
-from ddconsole.core.events import Body, Connection, Warned
-from ddconsole.runner.session import ANSWER_RETRY_S, Session
-
-
-class Line:
-    """A host with notes, which may be deaf."""
-
-    name = "ct200"
-    notes = ("the agent is dead", "a new key was recorded")
-
-    def __init__(self, *, deaf: bool = False) -> None:
-        self.deaf = deaf
-        self.closed = False
-
-    async def ping(self) -> float:
-        if self.deaf:
-            raise UnreachableError("no answer")
-        return 0.01
-
-    async def close(self) -> None:
-        self.closed = True
-
-
-class Lines:
-    """Hands out what a test lined up: hosts, and errors to raise."""
-
-    def __init__(self, *turns: Line | UnreachableError) -> None:
-        self.turns = list(turns)
-        self.asked = 0
-
-    async def connect(self) -> Line:
-        self.asked += 1
-        turn = self.turns.pop(0)
-        if isinstance(turn, UnreachableError):
-            raise turn
-        return turn
-
-
-class Notes:
-    """A journal that only remembers."""
-
-    def __init__(self) -> None:
-        self.bodies: list[Body] = []
-
-    async def emit(self, body: Body) -> None:
-        self.bodies.append(body)
-
-    def tell(self, body: Body) -> None:
-        self.bodies.append(body)
-
-
-def session(lines: Lines, *, patient: bool) -> tuple[Session, Notes, VirtualClock]:
-    notes, clock = Notes(), VirtualClock()
-    return Session(lines, notes, clock, patient=patient), notes, clock  # type: ignore[arg-type]
+from ddconsole.core.errors import AnswerNeededError
+from ddconsole.core.events import Connection, Warned
+from ddconsole.runner.session import ANSWER_RETRY_S
 
 
 async def test_a_first_failure_is_final_for_whoever_asks_again() -> None:
     """A question that was cancelled must not come up a second time because two parts want the host."""
     lines = Lines(AnswerNeededError("cancelled"), Line())
-    one, _, _ = session(lines, patient=False)
+    one, _, _ = session_over(lines)
     for _ in range(2):
         with pytest.raises(AnswerNeededError, match="cancelled"):
             await one.host()
@@ -77,7 +25,7 @@ async def test_a_first_failure_is_final_for_whoever_asks_again() -> None:
 async def test_tries_that_need_an_answer_are_far_apart() -> None:
     """Each is a login that fails, and hosts bar who fails too often."""
     lines = Lines(*(AnswerNeededError("a code") for _ in range(3)), Line())
-    one, _, clock = session(lines, patient=True)
+    one, _, clock = session_over(lines, patient=True)
     before = clock.monotonic()
     async with asyncio.timeout(10):
         await one.host()
@@ -87,18 +35,19 @@ async def test_tries_that_need_an_answer_are_far_apart() -> None:
 
 async def test_what_a_connection_has_to_say_is_said_once() -> None:
     """Not again after each reconnect."""
-    first, second = Line(), Line()
-    one, notes, _ = session(Lines(first, second), patient=True)
+    notes_of_it = ("the agent is dead", "a new key was recorded")
+    first, second = Line(*notes_of_it), Line(*notes_of_it)
+    one, notes, _ = session_over(Lines(first, second), patient=True)
     await one.give_up(await one.host(), "cut")
     await one.host()
-    assert [body.text for body in notes.bodies if isinstance(body, Warned)] == list(Line.notes)
+    assert [body.text for body in notes.bodies if isinstance(body, Warned)] == list(notes_of_it)
     await one.close()
 
 
 async def test_a_connection_that_never_answers_is_closed_again() -> None:
     """It must not stay open behind the next one."""
-    deaf = Line(deaf=True)
-    one, notes, _ = session(Lines(deaf, Line()), patient=True)
+    deaf = Line(cut=True)
+    one, notes, _ = session_over(Lines(deaf, Line()), patient=True)
     await one.host()
     assert deaf.closed
     assert [body.state for body in notes.bodies if isinstance(body, Connection)][:3] == [

@@ -18,16 +18,15 @@ from ddconsole.adapters.openssh.master import Master, MasterMaker, quiet_client
 from ddconsole.adapters.openssh.process import MuxProcess
 from ddconsole.adapters.shell import Mode, wire_command
 from ddconsole.adapters.shell.host import GuardedHost
-from ddconsole.adapters.ssh.lanes import CHANNELS, Lane, Lanes
-from ddconsole.adapters.ssh.link import Times
+from ddconsole.adapters.ssh.connector import LanesConnector
 from ddconsole.core.errors import HostError, UnreachableError
-from ddconsole.core.ports import NoAsker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ddconsole.adapters.shell.process import Piped
-    from ddconsole.adapters.ssh.target import SshTarget
+    from ddconsole.adapters.ssh.lanes import Lanes
+    from ddconsole.adapters.ssh.link import Times
     from ddconsole.core.ports import Asker, Forward
 
 __all__ = ["OpenSshConnector", "OpenSshHost"]
@@ -39,33 +38,14 @@ FREE_PORTS = 5
 """How often another local port is tried when somebody takes it between the choice and the use."""
 
 
-class OpenSshConnector:
-    """The `Connector` port by the system's ssh; each call is a fresh master connection."""
+class OpenSshConnector(LanesConnector[Master]):
+    """By the system's ssh; a connection is a master of its own."""
 
-    def __init__(
-        self,
-        target: SshTarget,
-        *,
-        name: str | None = None,
-        channels: int = CHANNELS,
-        asker: Asker | None = None,
-        accept_new: bool = False,
-        times: Times | None = None,
-    ) -> None:
-        self._maker = MasterMaker(target, asker or NoAsker(), accept_new, times or Times())
-        self._name = name or target.host
-        self._channels = channels
+    def _open_with(self, asker: Asker, accept_new: bool) -> MasterMaker:
+        return MasterMaker(self._target, asker, accept_new, self._times)
 
-    async def connect(self) -> OpenSshHost:
-        """A fresh connection.
-
-        Raises:
-            AnswerNeededError: a person has to answer first.
-            UnreachableError: with what failed, ssh's own words, and the remedy.
-        """
-        master = await self._maker.open()
-        lanes = Lanes(self._name, Lane(master, self._channels), self._maker.open, self._channels)
-        return OpenSshHost(self._name, master, lanes, self._maker.times)
+    def _host(self, first: Master, lanes: Lanes[Master]) -> OpenSshHost:
+        return OpenSshHost(self._name, first, lanes, self._times)
 
 
 class OpenSshHost(GuardedHost):

@@ -8,7 +8,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from ddconsole.adapters.openssh.master import Master, quiet_client
-from ddconsole.adapters.shell.process import CHUNK, OneReader
+from ddconsole.adapters.shell.process import CHUNK, OneReader, PipedInput
 from ddconsole.adapters.ssh.errors import explain
 
 if TYPE_CHECKING:
@@ -20,15 +20,16 @@ FAILED = 255
 REFUSED = b"Session open refused by peer"
 
 
-class MuxProcess:
+class MuxProcess(PipedInput):
     """The `Piped` of a client. `on_end` is called once when it is let go."""
 
     def __init__(self, process: asyncio.subprocess.Process, master: Master) -> None:
         if process.stdin is None or process.stdout is None or process.stderr is None:
             raise TypeError("all three of the process's ends have to be pipes")
+        super().__init__(process.stdin)
         self._process = process
         self._master = master
-        self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
+        self._stdout, self._stderr = process.stdout, process.stderr
         self._first, self._errors = b"", b""
         self.on_end: Callable[[], None] = lambda: None
         self._let_go = False
@@ -77,16 +78,6 @@ class MuxProcess:
     async def _read_stderr(self, size: int) -> bytes:
         errors, self._errors = self._errors, b""
         return errors or await self._stderr.read(size)
-
-    async def write(self, data: bytes) -> None:
-        """Give input. A command that does not take it says so by its outcome."""
-        with contextlib.suppress(ConnectionError):
-            self._stdin.write(data)
-            await self._stdin.drain()
-
-    def end_input(self) -> None:
-        """The guard on the host sees the end, and ends its command."""
-        self._stdin.close()
 
     async def wait(self) -> int | None:
         """The status, or None when the connection was lost under it."""

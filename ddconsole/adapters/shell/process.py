@@ -6,6 +6,7 @@ A process is reached through `Piped`; whether bytes travel through a channel or 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ddconsole.adapters.shell import (
@@ -161,6 +162,23 @@ def timed_out(host: str, argv: Sequence[str], seconds: float) -> HostError:
         f"`{command_name(argv)}` did not end within {seconds:g} s on {host} and was ended",
         advice="The host may be overloaded, or the driver stuck; try the command there by hand.",
     )
+
+
+class PipedInput:
+    """The input half of `Piped`, for a process of this machine."""
+
+    def __init__(self, stdin: asyncio.StreamWriter) -> None:
+        self._stdin = stdin
+
+    async def write(self, data: bytes) -> None:
+        """Give input. A command that does not take it says so by its outcome."""
+        with contextlib.suppress(ConnectionError):
+            self._stdin.write(data)
+            await self._stdin.drain()
+
+    def end_input(self) -> None:
+        """The guard sees the end, and ends its command."""
+        self._stdin.close()
 
 
 class OneReader:

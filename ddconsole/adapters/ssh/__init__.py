@@ -14,51 +14,29 @@ import asyncssh
 from ddconsole.adapters.shell import Mode, wire_command
 from ddconsole.adapters.shell.host import GuardedHost
 from ddconsole.adapters.shell.process import OneReader, Piped, lost
+from ddconsole.adapters.ssh.connector import LanesConnector
 from ddconsole.adapters.ssh.errors import FOREIGN, explain
-from ddconsole.adapters.ssh.lanes import CHANNELS, Lane, Lanes
 from ddconsole.adapters.ssh.link import Link, Opener, Times
 from ddconsole.adapters.ssh.target import SshTarget
 from ddconsole.core.errors import UnreachableError
-from ddconsole.core.ports import NoAsker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ddconsole.adapters.ssh.lanes import Lanes
     from ddconsole.core.ports import Asker, Forward
 
 __all__ = ["SshConnector", "SshHost", "SshTarget", "Times"]
 
 
-class SshConnector:
-    """The `Connector` port for one target; each call is a fresh connection.
+class SshConnector(LanesConnector[Link]):
+    """By asyncssh."""
 
-    `asker` answers what a connection has to ask; `accept_new` takes an unknown host key unseen.
-    """
+    def _open_with(self, asker: Asker, accept_new: bool) -> Opener:
+        return Opener(self._target, asker, accept_new, self._times)
 
-    def __init__(
-        self,
-        target: SshTarget,
-        *,
-        name: str | None = None,
-        channels: int = CHANNELS,
-        asker: Asker | None = None,
-        accept_new: bool = False,
-        times: Times | None = None,
-    ) -> None:
-        self._opener = Opener(target, asker or NoAsker(), accept_new, times or Times())
-        self._name = name or target.host
-        self._channels = channels
-
-    async def connect(self) -> SshHost:
-        """A fresh connection, its host key checked.
-
-        Raises:
-            AnswerNeededError: a person has to answer first.
-            UnreachableError: with what failed, the evidence, and the remedy.
-        """
-        link = await self._opener.open()
-        lanes = Lanes(self._name, Lane(link, self._channels), self._opener.open, self._channels)
-        return SshHost(self._name, link, lanes, dict(self._opener.target.send_env), self._opener.times)
+    def _host(self, first: Link, lanes: Lanes[Link]) -> SshHost:
+        return SshHost(self._name, first, lanes, dict(self._target.send_env), self._times)
 
 
 class SshHost(GuardedHost):

@@ -105,6 +105,11 @@ _BY_CODE: dict[int, Explanation] = {
     asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED: FORWARDING_PROHIBITED,
     asyncssh.OPEN_CONNECT_FAILED: _CONNECT_FAILED,
 }
+HUNG_UP = _unreachable(
+    "{host} hung up before anybody had logged in",
+    "Compare `ssh -vv {host}`: no common way to encrypt, too many logins (`MaxStartups`), or an address it bans.",
+)
+_LOST = (asyncssh.ConnectionLost, ConnectionResetError, BrokenPipeError)
 NO_ROUTE = _unreachable(
     "there is no way to {host}", "Look at this machine's network: VPN, Wi-Fi, the route to the host."
 )
@@ -128,9 +133,12 @@ FOREIGN = (asyncssh.Error, asyncssh.ChannelListenError, asyncssh.PasswordChangeR
 """What asyncssh may raise: its own tree, the network's errors, and ValueError for keys and configuration."""
 
 
-def explain(exc: BaseException, host: str) -> DdconsoleError:
-    """The error of ours for a foreign one. Text that the host sent is evidence, with control characters shown."""
-    meaning = _meaning(exc)
+def explain(exc: BaseException, host: str, *, login: bool = False) -> DdconsoleError:
+    """The error of ours for a foreign one. Text that the host sent is evidence, with control characters shown.
+
+    A line that is lost during the `login` has causes of its own.
+    """
+    meaning = HUNG_UP if login and isinstance(exc, _LOST) else _meaning(exc)
     said = printable(str(exc))
     return meaning.kind(
         meaning.what.format(host=host), evidence=(said,) if said else (), advice=meaning.advice.format(host=host)

@@ -110,7 +110,7 @@ def explain_host_key(
         return _changed(host, trusted, offered) if trusted.lines else unknown_key(host, offered)
     if isinstance(exc, asyncssh.KeyExchangeFailed) and trusted.lines and "host key" in str(exc).lower():
         return _changed(host, trusted, None)
-    return explain(exc, host)
+    return explain(exc, host, login=True)
 
 
 def unknown_key(host: str, offered: asyncssh.SSHKey) -> UnreachableError:

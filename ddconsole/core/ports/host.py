@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -119,7 +119,8 @@ class Noted(Protocol):
 
 def notes_of(host: Host) -> tuple[str, ...]:
     """What the connection to `host` has to say; nothing for hosts that have no such thing."""
-    return cast("Noted", host).notes if hasattr(type(host), "notes") else ()
+    notes: tuple[str, ...] = getattr(host, "notes", ())
+    return notes
 
 
 class Lease(Protocol):

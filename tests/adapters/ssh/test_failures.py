@@ -111,8 +111,8 @@ TABLE: list[tuple[Callable[[Scene], SshTarget], str, str, str]] = [
     (Scene.jump_forbids, "jump host jump", "prohibited", ""),
     (Scene.proxy_fails, "the ProxyCommand of far failed", "no way today", "by hand"),
     (Scene.proxy_missing, "the ProxyCommand of far failed", "no-such-proxy-program", "by hand"),
-    # sshd hangs up at the same moment: asyncssh may see that first
-    (Scene.algorithms, "no common way to encrypt|the connection to far was lost", "", ""),
+    # sshd hangs up at the same moment, and a reset takes its words along: either way the same remedy
+    (Scene.algorithms, "no common way to encrypt|hung up before anybody had logged in", "", "ssh -vv far"),
 ]
 
 

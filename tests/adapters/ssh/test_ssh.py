@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 from typing import TYPE_CHECKING
 
@@ -205,12 +204,6 @@ def test_a_target_is_read_as_ssh_reads_it(text: str, parts: tuple[object, ...]) 
 # --- running commands
 
 
-async def test_outputs_status_and_input(host: SshHost) -> None:
-    """Each where it belongs, without a byte added."""
-    done = await host.run(["sh", "-c", "cat; printf err >&2; exit 7"], stdin=b"in\nput")
-    assert (done.status, done.stdout, done.stderr) == (7, "in\nput", "err")
-
-
 def test_hostile_words_arrive_verbatim(tmp_path: Path) -> None:
     """Any text without NUL, over one connection to a server that uses a real shell."""
     with asyncio.Runner() as runner:
@@ -225,26 +218,6 @@ def test_hostile_words_arrive_verbatim(tmp_path: Path) -> None:
 
         holds()
         runner.run(host.close())
-
-
-async def test_a_timeout_ends_the_remote_command(host: SshHost, none_left, tmp_path: Path) -> None:
-    """Not only the channel: also children, and one that ignores TERM."""
-    word = f"timeout-{tmp_path}"
-    with pytest.raises(HostError, match="did not end within"):
-        await host.run(["sh", "-c", "trap '' TERM; sleep 300 & sleep 301", word], timeout=0.2)
-    await none_left(word)
-    assert (await host.run(["echo", "still here"])).ok
-
-
-async def test_a_cancelled_command_leaves_nothing(host: SshHost, seen, none_left, tmp_path: Path) -> None:
-    """The console may lose interest at any moment."""
-    word = f"cancel-{tmp_path}"
-    task = asyncio.create_task(host.run(["sh", "-c", "sleep 300; :", word]))
-    await seen(word)
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
-    await none_left(word)
 
 
 async def test_a_lost_connection_under_a_command_is_unreachable(host: SshHost, script, seen, tmp_path: Path) -> None:
@@ -285,13 +258,6 @@ async def test_a_login_shell_that_runs_nothing_is_told_with_its_words(host: SshH
 
 
 # --- streams
-
-
-async def test_undecodable_bytes_pass_and_the_connection_stays(host: SshHost) -> None:
-    """One bad byte must not drop every channel."""
-    stream = await host.stream(["printf", "ok\\ncaf\\351 bad\\nafter\\n"])
-    assert b"".join([chunk async for chunk in stream.chunks()]) == b"ok\ncaf\xe9 bad\nafter\n"
-    assert (await host.run(["printf", "\\377"])).stdout == "�"
 
 
 async def test_a_line_longer_than_any_buffer_passes(host: SshHost) -> None:
@@ -374,35 +340,6 @@ async def test_a_host_without_any_session_says_what_to_raise(keys, port: int, sc
 
 
 # --- forwards and round trips
-
-
-async def test_a_forward_leads_to_the_hosts_loopback(host: SshHost) -> None:
-    """And stops listening when it is closed."""
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"hello")
-        writer.close()
-        await writer.wait_closed()
-
-    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
-        forward = await host.forward(server.sockets[0].getsockname()[1])
-        reader, writer = await asyncio.open_connection("127.0.0.1", forward.local_port)
-        assert await reader.read() == b"hello"
-        writer.close()
-        await writer.wait_closed()
-        await forward.close()
-        with pytest.raises(ConnectionRefusedError):
-            await asyncio.open_connection("127.0.0.1", forward.local_port)
-
-
-async def test_a_forward_to_a_port_that_is_not_open_yet_drops_connections(host: SshHost, unused_port: int) -> None:
-    """The engine is still loading: no error, and no answer."""
-    forward = await host.forward(unused_port)
-    reader, writer = await asyncio.open_connection("127.0.0.1", forward.local_port)
-    assert await reader.read() == b""
-    writer.close()
-    await writer.wait_closed()
-    await forward.close()
 
 
 async def test_forbidden_forwarding_is_told_at_once(host: SshHost, script, unused_port: int) -> None:

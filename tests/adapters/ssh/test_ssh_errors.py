@@ -85,3 +85,13 @@ def test_text_from_the_host_is_evidence_and_cannot_move_the_cursor() -> None:
 def test_evidence_stays_a_line() -> None:
     """However much the other side says."""
     assert len(printable("x" * 10_000)) == 500
+
+
+@pytest.mark.parametrize("lost", [asyncssh.ConnectionLost("Connection lost"), ConnectionResetError(104, "reset")])
+def test_a_line_that_is_lost_in_the_login_points_to_its_causes(lost: Exception) -> None:
+    """A host that hangs up then was there; nothing connects again by itself."""
+    early, late = explain(lost, "ct200", login=True), explain(lost, "ct200")
+    assert early.what == "ct200 hung up before anybody had logged in"
+    assert "ssh -vv ct200" in early.advice
+    assert "MaxStartups" in early.advice
+    assert "connects again" in late.advice
