@@ -148,11 +148,6 @@ def results_document(profile: str, revision: int, items: Iterable[Mapping[str, A
     return head(profile, revision) | {"items": [dict(item) for item in items]}
 
 
-def error_document(error: DdconsoleError) -> dict[str, Any]:
-    """What `--json` prints in place of an answer."""
-    return {"error": error.to_json()}
-
-
 def head(profile: str, revision: int) -> dict[str, Any]:
     """What every document begins with."""
     return {"schema": SCHEMA, "profile": profile, "revision": revision}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -65,10 +65,6 @@ class BootProgress:
     fired_up: bool = False
     waits_for: tuple[str, ...] = ()
     loads: dict[str, dict[str, float]] = field(default_factory=dict)
-
-    def with_phase(self, phase: Phase) -> BootProgress:
-        """The same progress in another phase."""
-        return replace(self, phase=phase)
 
 
 @dataclass(frozen=True, slots=True)

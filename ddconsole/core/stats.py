@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 RESAMPLES = 1000
 """Bootstrap resamples. A 95 % bound from a thousand wobbles by about a twentieth of the interval's width."""
@@ -102,31 +101,6 @@ def spread(values: Sequence[float]) -> Spread | None:
     ordered = sorted(values)
     p50, p90, p95, p99 = (percentile(ordered, share) or 0.0 for share in (0.5, 0.9, 0.95, 0.99))
     return Spread(len(ordered), math.fsum(ordered) / len(ordered), p50, p90, p95, p99)
-
-
-def bootstrap_interval(
-    count: int, statistic: Callable[[Sequence[int]], float | None], *, seed: int = 0, resamples: int = RESAMPLES
-) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of a statistic of `count` units, widened for few of them.
-
-    Every resample's deviation from the statistic of all units is stretched by `small_sample_stretch`.
-
-    Args:
-        count: how many units there are; each resample draws that many of them with replacement.
-        statistic: takes the drawn indices; None where it is not defined, which drops that resample.
-        seed: of the random draws, so that a report says the same twice.
-
-    Returns:
-        (low, high), or None for fewer than three units: two prompts say nothing about a third.
-    """
-    if count < 3:
-        return None
-    whole = statistic(range(count))
-    if whole is None:
-        return None
-    draw, stretch = random.Random(seed), small_sample_stretch(count)
-    drawn = (statistic(draw.choices(range(count), k=count)) for _ in range(resamples))
-    return interval_of([whole + stretch * (value - whole) for value in drawn if value is not None])
 
 
 def interval_of(values: Sequence[float]) -> tuple[float, float] | None:

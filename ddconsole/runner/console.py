@@ -17,6 +17,7 @@ from ddconsole.runner.foresight import foresee, look_through, orders, written_ou
 from ddconsole.runner.journal import Journal
 from ddconsole.runner.recovery import put_right
 from ddconsole.runner.session import Session
+from ddconsole.runner.tasks import to_the_end
 from ddconsole.runner.telemetry import watch_gpus
 from ddconsole.runner.watch import StoreWatch
 
@@ -197,15 +198,21 @@ class Console:
             self._bench.lock.release()
 
     async def _go_on(self) -> Tally:
-        assert self._drain is not None
+        drain = self._drain
+        assert drain is not None
         try:
-            return await self._drain.run()
+            return await drain.run()
         except DdconsoleError as error:
             await self._journal.emit(Warned(f"the queue stopped: {error.what}"))
-            drain, self._drain = self._drain, None
-            await drain.end()
-            self._watch.follows_run = True
+            await to_the_end(self._wind_up(drain))
             return drain.tally
+
+    async def _wind_up(self, drain: Drain) -> None:
+        """This process's run is over, and the console goes on: what others do on the host is shown again."""
+        await drain.end()
+        await self._watch.skip_own()
+        self._watch.follows_run = True
+        self._drain = None
 
     async def _end_run(self, drain: Drain) -> None:
         drain.stop_attempt(Outcome.INTERRUPTED)
@@ -213,8 +220,9 @@ class Console:
             self._run.cancel()
             with contextlib.suppress(asyncio.CancelledError, DdconsoleError):
                 await self._run
-        await drain.end()
-        self._drain = None
+        if self._drain is drain:
+            await drain.end()
+            self._drain = None
 
     async def _watch_host(self) -> None:
         """Cards and connection of the host, whoever runs the queue."""

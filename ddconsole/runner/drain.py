@@ -147,6 +147,7 @@ class Drain:
         except RefusedError as error:
             await self._journal.emit(Warned(f"{error.what}: the engine of this run was left"))
         finally:
+            await self._slot.leave()
             await self._claim.release()
             run_id, at, tally = self._run_id, self._bench.clock.now(), self.tally
             await self._journal.emit(

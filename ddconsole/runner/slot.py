@@ -144,6 +144,12 @@ class EngineSlot:
             await self.occupant.follower.close()
             self.occupant = None
 
+    async def leave(self) -> None:
+        """Stop following the log of an engine that could not be ended or is not ours to end; the host is not asked."""
+        if self.occupant is not None:
+            await self.occupant.follower.close()
+            self.occupant = None
+
     async def give_back(self) -> None:
         """End the engine in the slot, then put back what launches have displaced on the host.
 

@@ -20,10 +20,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
 import statistics
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
@@ -40,11 +38,9 @@ from ddconsole.engines.sglang.dialect import ChatDialect
 from ddconsole.passes.client import ask, open_client
 from ddconsole.passes.load import LoadWatch
 from tests.benchmarks import peer_clients
-from tests.benchmarks.peer_clients import say
+from tests.benchmarks.peer_clients import say, stamped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ddconsole.core.metrics import RequestRecord
 
 STREAMS = (1, 16, 64)
@@ -87,19 +83,6 @@ class StampedDialect:
         self._chat.read(answer, data)
         if answer.new_tokens:
             self.stamps.append(float(data[data.rindex('"sent":') + 7 : -1]))
-
-
-@contextlib.contextmanager
-def stamped_server() -> Iterator[str]:
-    """The server as a process of its own; its URL."""
-    argv = [sys.executable, "-m", "tests.benchmarks.stamped_server"]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        try:
-            yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
-        finally:
-            process.stdin.close()
 
 
 # --- 1. error
@@ -209,7 +192,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     peer_clients.add_options(parser)
     options = parser.parse_args()
-    with stamped_server() as url:
+    with stamped() as url:
         fine = asyncio.run(errors(url, options.quick))
         cheap, cost = costs(url, options.quick)
         fine &= cheap

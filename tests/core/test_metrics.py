@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ddconsole.core import metrics, peers
 from ddconsole.core.levels import ClientLoad, Objectives, Sums, summarise_level, sums_of
-from ddconsole.core.stats import bootstrap_interval, percentile, ratio, spread
+from ddconsole.core.stats import percentile, ratio, spread
 
 ONE = fixture_record()
 TWO = fixture_record(prompt_id="second", completion_tokens=100, verify_steps=50, accepted_drafts=50)
@@ -177,17 +177,3 @@ def test_ratio_of_nothing_is_none() -> None:
     """Neither a division by zero nor an infinity comes out."""
     assert ratio(1, 0) is None
     assert ratio(1e308, 1e-10) is None
-
-
-def test_bootstrap_says_the_same_twice_and_nothing_of_two() -> None:
-    """Seeded; and two units have no interval."""
-
-    def mean(drawn: object) -> float:
-        indices = list(drawn)  # type: ignore[call-overload]
-        return sum(indices) / len(indices)
-
-    interval = bootstrap_interval(20, mean)
-    assert interval == bootstrap_interval(20, mean)
-    assert interval is not None
-    assert interval[0] < 9.5 < interval[1]
-    assert bootstrap_interval(2, mean) is None

@@ -49,7 +49,11 @@ async def test_a_host_taken_over_in_a_pass_interrupts_it_and_its_engine_is_not_t
         await asyncio.wait_for(measuring.entered.wait(), 10)
         lease(w).held_by = "bob@desk"
         await w.until(lambda: not w.console.owns_run)
-        assert w.outcomes() == ["interrupted"]
+        other = w.bench.open_store()
+        other.append_event("scripted", events.Event(0, w.bench.clock.now(), events.Warned("said by another process")))
+        other.close()
+        await w.until(lambda: any(body.text == "said by another process" for body in w.of(events.Warned)))
+        assert w.outcomes() == ["interrupted"], "and nothing of this run is told a second time"
         assert w.script.stops == []
         said = [body.text for body in w.of(events.Warned)]
         assert any("bob@desk" in text and "left" in text for text in said)

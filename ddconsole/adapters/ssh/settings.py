@@ -16,7 +16,6 @@ import shutil
 import signal
 import socket
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -245,11 +244,3 @@ def _told(value: Any) -> tuple[str, ...]:
     if isinstance(value, list | tuple):
         return tuple(map(str, value)) or ("none",)
     return (str(value),)
-
-
-@cache
-def asyncssh_reads() -> frozenset[str]:
-    """The options of ssh_config that asyncssh's own reader knows, in lower case."""
-    from asyncssh.config import SSHClientConfig
-
-    return frozenset(SSHClientConfig._handlers)

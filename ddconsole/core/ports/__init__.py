@@ -14,7 +14,7 @@ from ddconsole.core.ports.engine import (
     Preflight,
     StopProof,
 )
-from ddconsole.core.ports.host import ByteStream, Clock, Completed, Connector, Forward, Host, Lease, Noted, notes_of
+from ddconsole.core.ports.host import ByteStream, Clock, Completed, Connector, Forward, Host, Lease, notes_of
 from ddconsole.core.ports.measure import (
     Answer,
     DecodeTick,
@@ -53,7 +53,6 @@ __all__ = [
     "Lease",
     "Liveness",
     "NoAsker",
-    "Noted",
     "Preflight",
     "Prompt",
     "Question",

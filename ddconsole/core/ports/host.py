@@ -108,17 +108,11 @@ class Host(Protocol):
         ...
 
 
-class Noted(Protocol):
-    """A host whose connection has something to say: an option of ssh_config that is not heeded, a dead agent."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """One sentence each, in words for the user."""
-        ...
-
-
 def notes_of(host: Host) -> tuple[str, ...]:
-    """What the connection to `host` has to say; nothing for hosts that have no such thing."""
+    """What the connection to `host` has to say, a sentence each: an option that is not heeded, a dead agent.
+
+    A capability that a host may have (`notes`); nothing for those that have it not.
+    """
     notes: tuple[str, ...] = getattr(host, "notes", ())
     return notes
 
