@@ -152,3 +152,27 @@ def test_a_tree_is_compared_with_the_chain_that_it_has_to_beat(
     assert chain["vs_reference"] is None
     assert (tree["vs_reference"]["id"], round(tree["vs_reference"]["delta_pct"])) == (chain["id"], 25)
     assert "+25 %" in ddconsole("results", "demo").out
+
+
+def test_a_sweep_is_reported_as_one(ddconsole: Callable[..., Any], store: SqliteStore) -> None:
+    """`list S1` shows its members and how they stand among themselves; what was never measured is said."""
+    ddconsole("queue", "demo", "sweep", "b=8", "B=20,24")
+    ddconsole("queue", "demo", "sweep", "b=8", "B=40,48")
+    for id_, budget in (("E4", 20), ("E5", 24), ("E1", 12)):
+        key = store.begin_attempt("demo", id_, {}, NOW)
+        sweep = "S1" if id_ != "E1" else None
+        item = ITEM | {"sweep": sweep, "config": Config(Algorithm.TREE, 8, budget, 6, 2048).to_json()}
+        store.finish_attempt(key, Outcome.PASSED, item, None, NOW)
+    document = ddconsole("results", "demo", "list", "s1", "--json").json
+    assert [item["id"] for item in document["items"]] == ["E4", "E5"]
+    (standing,) = document["standings"]
+    assert {standing["best"], *standing["plateau"]} <= {"E4", "E5"}
+    both = ddconsole("results", "demo", "list", "S1", "E1", "E4", "--json").json
+    assert [item["id"] for item in both["items"]] == ["E4", "E5", "E1"]
+    rows = ddconsole("results", "demo", "list", "S1").out.splitlines()
+    assert [row.split()[0] for row in rows[1:3]] == ["E4", "E5"]
+    csv = ddconsole("results", "demo", "export", "S1", "--format", "csv").out.splitlines()
+    assert len(csv) == 1 + 2
+    unmeasured = ddconsole("results", "demo", "list", "S2")
+    assert unmeasured.code == 2
+    assert "nothing of S2 has a result" in unmeasured.err

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from textual.events import MouseScrollDown
 from textual.pilot import Pilot
 from tui.desk import Desk, console, screen_text, until
 from tui.story import tree
@@ -74,3 +75,19 @@ async def test_an_edit_makes_only_the_rows_anew_that_say_something_else(monkeypa
         desk.edit_now(Move(("E1000",), "top"))
         await until(pilot, lambda: app.screen.query_one(QueueTable).item("E1000").get("rank") == 1, "moved")
         assert set(made) <= {"E1000", "E2"}
+
+
+async def test_the_wheel_scrolls_and_a_click_selects_there() -> None:
+    """What is below the panel comes into sight under the mouse; the cursor stays until somebody clicks."""
+    async with opened() as (_, app, pilot):
+        table = app.screen.query_one(QueueTable)
+        region = table.region
+        x, y = region.x + 6, region.y + 4
+        for _ in range(10):
+            app.screen._forward_event(MouseScrollDown(table, x, y, 0, 1, 0, False, False, False, x, y))
+            await pilot.pause()
+        await until(pilot, lambda: table.scroll_offset.y > 5, "it has scrolled")
+        assert table.selected == "E2"
+        await pilot.click(QueueTable, offset=(6, 4))
+        await until(pilot, lambda: table.selected not in (None, "E2"), "the row under the mouse")
+        assert int((table.selected or "E0")[1:]) > 5

@@ -13,8 +13,6 @@ from ddconsole.cli.common import cli_errors
 from ddconsole.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ddconsole.cli.results.shelf import Shelf
     from ddconsole.report.book import Book
 
@@ -23,7 +21,7 @@ NAMINGS = ("ddconsole", "aiperf", "sglang")
 
 
 @click.command("export")
-@click.argument("ids", metavar="[ID]...", nargs=-1)
+@click.argument("ids", metavar="[ID|SWEEP]...", nargs=-1)
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), help="By the file's ending where there is one, else json."
 )
@@ -52,18 +50,17 @@ def export(
     if with_requests and chosen != "json":
         raise UsageError("--with-requests is for json", advice="--format json")
     with open_shelf(profile) as shelf:
-        text = _text(_book(shelf, ids, with_requests=with_requests), chosen, names)
+        text = _text(_book(shelf.only(ids), with_requests=with_requests), chosen, names)
     _write(text, output)
 
 
-def _book(shelf: Shelf, ids: Sequence[str], *, with_requests: bool) -> Book:
+def _book(shelf: Shelf, *, with_requests: bool) -> Book:
     from datetime import UTC, datetime
 
     from ddconsole.core.events import utc_text
     from ddconsole.report.book import make_book
 
-    items = [shelf.find(word) for word in ids] if ids else shelf.items
-    entries = [shelf.entry(item, with_requests=with_requests) for item in items]
+    entries = [shelf.entry(item, with_requests=with_requests) for item in shelf.items]
     return make_book(shelf.name, utc_text(datetime.now(UTC)), __version__, entries)
 
 

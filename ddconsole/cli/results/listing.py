@@ -19,15 +19,17 @@ COLUMNS = ("id", "outcome", "config", "tok/s e2e", "decode", "τ", "coding", "vs
 
 
 @click.command("list")
+@click.argument("ids", metavar="[ID|SWEEP]...", nargs=-1)
 @json_option()
 @click.pass_obj
 @cli_errors
-def list_(profile: str, as_json: bool) -> None:
-    """Show every finished attempt, oldest first, and how the configs stand to each other."""
+def list_(profile: str, ids: tuple[str, ...], as_json: bool) -> None:
+    """Show every finished attempt, or those named, oldest first, and how the configs stand to each other."""
     from ddconsole.cli.results.shelf import open_shelf
     from ddconsole.cli.table import print_table
 
-    with open_shelf(profile) as shelf:
+    with open_shelf(profile) as whole:
+        shelf = whole.only(ids)
         if as_json:
             print_json(document(shelf))
         elif shelf.items:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ddconsole.cli.common import load_profile, open_and_seed
@@ -24,6 +24,9 @@ HEAVY = ("recipe", "passes", "phases", "requests", "intervals")
 """What an imported item carries that a list does not show."""
 
 NAME = re.compile(r"(?:(?P<where>[^:#]+):)?(?P<id>[A-Za-z]+[0-9]+)(?:#(?P<attempt>[1-9][0-9]{0,8}))?")
+
+
+SWEEP = re.compile(r"S[1-9][0-9]{0,8}")
 
 
 @dataclass(slots=True)
@@ -80,6 +83,35 @@ class Shelf:
         if not chosen:
             raise self._nothing(id_, [item["attempt"] for item in found])
         return chosen[-1]
+
+    def only(self, words: Sequence[str]) -> Shelf:
+        """The same shelf with the results that these words name, each once: a sweep is all of its members' attempts.
+
+        Raises:
+            UsageError: one of them names nothing.
+        """
+        if not words:
+            return self
+        chosen: dict[tuple[str, int], dict[str, Any]] = {}
+        for word in words:
+            for item in self._sweep(word) or [self.find(word)]:
+                chosen[item["id"], item["attempt"]] = item
+        items = list(chosen.values())
+        return replace(self, items=items, known=Known(items))
+
+    def _sweep(self, word: str) -> list[dict[str, Any]]:
+        """The results of a sweep's members, empty when the word names no sweep.
+
+        Raises:
+            UsageError: a sweep of which nothing has been measured.
+        """
+        name = word.strip().upper()
+        if not SWEEP.fullmatch(name):
+            return []
+        found = [item for item in self.items if item.get("sweep") == name]
+        if not found:
+            raise UsageError(f"nothing of {name} has a result", advice=f"`ddconsole queue {self.name} list`")
+        return found
 
     def entry(self, item: dict[str, Any], *, with_requests: bool = False) -> Entry:
         """A result with all that is kept of it."""
