@@ -23,6 +23,7 @@ from ddconsole.tui.messages import Accepted, Intent, LeaveConsole, Refused, Star
 from ddconsole.tui.screens.ask import CALL_KEY, ScreenAsker
 from ddconsole.tui.screens.dashboard import Dashboard
 from ddconsole.tui.text import clean
+from ddconsole.tui.typing import OneKeyAtATime
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -41,7 +42,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class ConsoleApp(App[int]):
+class ConsoleApp(OneKeyAtATime):
     """The screen of one profile. `run()` returns the exit code.
 
     Args:

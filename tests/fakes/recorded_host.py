@@ -24,6 +24,7 @@ class RecordedHost:
     """Answers a script by the text of its name. `asked` are the argvs; `most` is how many ran at one time."""
 
     name = "recorded"
+    notes: tuple[str, ...] = ()
 
     def __init__(self, answers: Mapping[str, str | Exception]) -> None:
         self.answers = answers
