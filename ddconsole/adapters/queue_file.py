@@ -104,6 +104,9 @@ def _sheet(document: Document, name: str, profile: str) -> Sheet:
         raise _error(document, name, ("experiments",), "experiments is a list")
     read = tuple(_entry(entry, index, document, name) for index, entry in enumerate(entries))
     of = _text(data, "of", (), document, name) or ""
+    if of and not read:  # more likely cut off than meant
+        raise _error(document, name, ("experiments",), "experiments is empty, and so nothing is changed",
+                     "delete single entries to remove them, or use `remove`")  # fmt: skip
     return Sheet(read, tuple(of.split()), _revision(data, document, name))
 
 

@@ -10,6 +10,7 @@ import json
 import os
 import secrets
 import socket
+import time
 from typing import TYPE_CHECKING
 
 from ddconsole.adapters.paths import private_dir, refuse_change
@@ -68,6 +69,16 @@ class NoLock:
         """Nothing is held."""
 
 
+def _locked(file: int) -> bool:
+    """Take the lock. Another process that only looks holds it for an instant: that is waited out."""
+    for pause in (0.0, 0.01, 0.03, 0.06):
+        time.sleep(pause)
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+    return False
+
+
 class FileRunLock:
     """An flock on a file that also says, for people, which process holds it."""
 
@@ -90,28 +101,31 @@ class FileRunLock:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise StoreError(f"cannot open the lock {self._path}: {error.strerror}") from error
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _locked(file):
             holder = self._holder(file)
             os.close(file)
             raise RefusedError(
                 f"{self._host} is run by {holder}",
                 advice="One runner a host: edit the queue from here, or end that one first.",
-            ) from None
+            )
         os.ftruncate(file, 0)
         os.pwrite(file, json.dumps({"pid": os.getpid()}).encode(), 0)
         self._file = file
 
     def is_held(self) -> bool:
-        """Whether a living process holds it, this one included."""
+        """Whether a living process holds it, this one included. Looking writes nothing."""
         if self._file is not None:
             return True
         try:
-            self.acquire()
-        except RefusedError:
+            file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
             return True
-        self.release()
+        finally:
+            os.close(file)
         return False
 
     def release(self) -> None:

@@ -14,13 +14,34 @@ if TYPE_CHECKING:
     from ddconsole.core.profile import SecretSource
 
 
+MASK = "***"
+
+SERVICE = "ddconsole"
+"""Under which name a keyring keeps our secrets."""
+
+SHORTEST = 4
+"""Characters below which a value is no secret worth masking: it would take parts of words away."""
+
+_read_here: set[str] = set()
+"""Values that this process has read: what it reports of its own errors must not hold them."""
+
+
 def read_secrets(sources: Mapping[str, SecretSource]) -> dict[str, str]:
     """The value of each secret by its name in the engine's environment.
 
     Raises:
         ProfileError: a source has no value; the text names the secret and the source, never a value.
     """
-    return {name: _read(name, source) for name, source in sources.items()}
+    found = {name: _read(name, source) for name, source in sources.items()}
+    _read_here.update(value for value in found.values() if len(value) >= SHORTEST)
+    return found
+
+
+def without_secrets(text: str) -> str:
+    """`text` with every secret that this process has read replaced by `***`."""
+    for value in sorted(_read_here, key=len, reverse=True):
+        text = text.replace(value, MASK)
+    return text
 
 
 def _read(name: str, source: SecretSource) -> str:
@@ -37,19 +58,32 @@ def _read(name: str, source: SecretSource) -> str:
 
 def _from_file(name: str, path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise _missing(name, f"cannot read {path}: {error}", "Put the secret there, mode 600.") from error
+        value = path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise _missing(
+            name, f"cannot read {path}: {error.strerror or error}", "Put the secret there, mode 600."
+        ) from None
+    except UnicodeDecodeError:  # its words would hold a byte of the secret
+        raise _missing(name, f"{path} is no text", "Put the secret there as UTF-8, mode 600.") from None
+    if not value:
+        raise _missing(name, f"{path} is empty", "Put the secret there, mode 600.")
+    return value
 
 
 def _from_keyring(name: str, entry: str) -> str:
     try:
         import keyring
+        from keyring.errors import KeyringError
     except ImportError:
-        raise _missing(name, "the keyring package is not installed", "pip install keyring") from None
-    value = keyring.get_password("ddconsole", entry)
-    if value is None:
-        raise _missing(name, f"the keyring has no entry {entry!r}", f"keyring set ddconsole {entry}")
+        advice = "pip install 'ddconsole[keyring]', or name `env` or `file` in the profile"
+        raise _missing(name, "the keyring package is not installed", advice) from None
+    try:
+        value = keyring.get_password(SERVICE, entry)
+    except KeyringError as error:
+        why = f"the keyring does not answer: {type(error).__name__}"
+        raise _missing(name, why, "Unlock it, or name `env` or `file` in the profile.") from None
+    if not value:
+        raise _missing(name, f"the keyring has no entry {entry!r}", f"keyring set {SERVICE} {entry}")
     return str(value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import getpass
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -140,3 +141,27 @@ def author() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):
         return ""
+
+
+def standard_input() -> bytes:
+    """All that is piped in.
+
+    Raises:
+        UsageError: there is none: the shell closed it.
+    """
+    if sys.stdin is None:  # started with `<&-`
+        raise UsageError("`-` reads standard input, and that is closed", advice="pipe the lines in, or name a file")
+    return sys.stdin.buffer.read()
+
+
+def standard_lines() -> list[str]:
+    """The lines that are piped in, without empty ones and comments.
+
+    Raises:
+        UsageError: there is no standard input, or it is no UTF-8.
+    """
+    try:
+        text = standard_input().decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"standard input is no UTF-8 at byte {error.start}") from None
+    return [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]

@@ -14,8 +14,8 @@ from ddconsole.cli.common import cli_errors, json_option, load_profile, open_sto
 
 if TYPE_CHECKING:
     from ddconsole.adapters.profile_file import LoadedProfile
-    from ddconsole.core.config import Config
-    from ddconsole.core.ports import Preflight
+    from ddconsole.core.config import Config, Effective
+    from ddconsole.core.ports import Finding, Preflight
 
 BLOCKED = 1
 
@@ -81,11 +81,23 @@ async def _preflight(loaded: LoadedProfile, config: Config, accept_new: bool) ->
     try:
         port = bench.engine.port if bench.engine.port is not None else await choose_port(host)
         found = await bench.engine.preflight(host, config, port)
-        found = replace(found, findings=await bench.launcher.review(host, port, found.findings))
+        reviewed = await bench.launcher.review(host, port, found.findings)
         notes = tuple(Finding("note", "connection", text) for text in notes_of(host))
-        return port, replace(found, findings=(*found.findings, *notes))
+        before = _failed_before(loaded, bench.engine.effective(config))
+        return port, replace(found, findings=(*reviewed, *before, *notes))
     finally:
         await host.close()
+
+
+def _failed_before(loaded: LoadedProfile, effective: Effective) -> tuple[Finding, ...]:
+    """What the store knows of this config on this host."""
+    from ddconsole.core.earlier import earlier_failures
+
+    store = open_store()
+    try:
+        return earlier_failures(store.results(loaded.name), effective.to_json(), loaded.profile.host, loaded.name)
+    finally:
+        store.close()
 
 
 def _print_json(loaded: LoadedProfile, config: Config, port: int, found: Preflight) -> None:

@@ -31,7 +31,7 @@ COMMANDS: dict[str, Entry] = {
     "results": Entry("ddconsole.cli.results:results", "What was measured on PROFILE."),
     "profiles": Entry("ddconsole.cli.profiles:profiles", "List, show, check and make profiles."),
     "doctor": Entry("ddconsole.cli.doctor:doctor", "Check host, engine and profile without starting anything."),
-    "engine": Entry("ddconsole.cli.engine:engine", "The engine that was started: status, log, stop."),
+    "engine": Entry("ddconsole.cli.engine:engine", "The engine that was started: status, log, stop, restore, promote."),
     "wait": Entry("ddconsole.cli.wait:wait", "Wait until an experiment, a sweep or all work has ended."),
     "events": Entry("ddconsole.cli.events:events", "What happened, as JSON lines."),
     "demo-host": Entry("ddconsole.cli.demo_host:demo_host", "Run the demo GPU host in the foreground."),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ddconsole.cli.common import cli_errors, json_option, load_profile, open_and_seed
+from ddconsole.cli.common import cli_errors, json_option, load_profile, open_and_seed, standard_lines
 from ddconsole.cli.report import print_json
 
 if TYPE_CHECKING:
@@ -154,7 +153,7 @@ def _run_verb(verb: str, profile: str, words: tuple[str, ...], *, as_json: bool,
     loaded = load_profile(profile)
     specs: list[tuple[str, ...] | str] = [words]
     if verb in ADDING and words == ("-",):
-        specs = [line for line in sys.stdin.read().splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        specs = [*standard_lines()]
     with contextlib.closing(open_and_seed(loaded)) as store:
         return Editing(loaded, store, verb, Wishes(**wishes)).run(specs, as_json=as_json)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ddconsole.adapters import queue_file
+from ddconsole.cli.common import standard_input
 from ddconsole.cli.queue_edit import Editing, Wishes
 from ddconsole.core.errors import RefusedError, UsageError
 from ddconsole.core.exchange import sheet_of
@@ -57,7 +57,7 @@ def import_queue(
 
 def _read(file: str) -> tuple[bytes, str]:
     if file == "-":
-        return sys.stdin.buffer.read(), "stdin"
+        return standard_input(), "stdin"
     try:
         return Path(file).read_bytes(), file
     except OSError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import sys
 import traceback
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ddconsole.core.errors import DdconsoleError, SpecError, StoreError, UsageError
+from ddconsole.core.json_line import json_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,12 +26,14 @@ DEBUG_VARIABLE = "DDCONSOLE_DEBUG"
 
 def print_json(document: Mapping[str, Any]) -> None:
     """One document as one line on stdout."""
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    text = json_line(document, spaced=True)
     click.echo(text.encode("utf-8", "replace").decode())  # a word of the command line may be no UTF-8
 
 
 def tell(error: DdconsoleError, *, as_json: bool) -> int:
     """Report an error that the user can act on; returns its exit code."""
+    error.what, error.advice = without_secrets(error.what), without_secrets(error.advice)
+    error.evidence = tuple(map(without_secrets, error.evidence))
     if as_json:
         print_json({"error": error.to_json()})
         return error.exit_code
@@ -86,13 +88,21 @@ def tell_bug(error: Exception, *, as_json: bool) -> int:
     if os.environ.get(DEBUG_VARIABLE):
         raise error
     kept = _keep_trace(error)
-    what = f"a bug of ddconsole: {type(error).__name__}: {error}"
+    what = without_secrets(f"a bug of ddconsole: {type(error).__name__}: {error}")
     advice = "nothing that was saved is lost; please report it" + (f" with {kept}" if kept else "")
     if as_json:
         print_json({"error": {"kind": "bug", "what": what, "evidence": [], "advice": advice, "column": None}})
     else:
         click.echo(f"ddconsole: {clean(what)}\n  → {advice}", err=True)
     return EXIT_BUG
+
+
+def without_secrets(text: str) -> str:
+    """Text for a report, with what is or looks like a secret masked; the rules are only loaded when it is needed."""
+    from ddconsole.adapters.secrets import without_secrets as without_ours
+    from ddconsole.engines.sglang.masking import Masker
+
+    return Masker().text(without_ours(text))
 
 
 def clean(text: str) -> str:
@@ -121,8 +131,8 @@ def _keep_trace(error: Exception) -> str | None:
     try:
         private_dir(path.parent)
         create_private_file(path)
-        words = " ".join(sys.argv)
-        path.write_text(f"{words}\n{''.join(traceback.format_exception(error))}", encoding="utf-8")
+        report = "\n".join([" ".join(sys.argv), *traceback.format_exception(error)])
+        path.write_text(without_secrets(report), encoding="utf-8", errors="replace")
     except (OSError, DdconsoleError):
         return None
     return str(path)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from ddconsole.cli.boot_note import SILENT_S, Silence, boot_note, clock_text
+from ddconsole.cli.report import clean
 from ddconsole.core import events
 from ddconsole.core.level_words import pass_lines
 from ddconsole.core.progress import Phase
@@ -45,11 +47,11 @@ class RunView:
         self._console = console
         self._progress = Progress(
             SpinnerColumn(style="cyan"),
-            TextColumn("{task.description}", style="bold"),
+            TextColumn("{task.description}", style="bold", markup=False),
             BarColumn(bar_width=32, complete_style="cyan"),
-            TextColumn("{task.fields[count]}", justify="right"),
+            TextColumn("{task.fields[count]}", justify="right", markup=False),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[note]}", style="dim"),
+            TextColumn("{task.fields[note]}", style="dim", markup=False),
             console=console,
             transient=True,
             disable=not console.is_terminal,
@@ -92,7 +94,8 @@ class RunView:
         """Draw one event."""
         handler = self._handlers.get(type(event.body))
         if handler is not None:
-            handler(event.body, event)
+            texts = {each.name: _cleaned(getattr(event.body, each.name)) for each in fields(event.body)}
+            handler(replace(event.body, **texts), event)
 
     # --- one small drawing for each kind
 
@@ -202,3 +205,14 @@ class RunView:
     def _clear(self) -> None:
         for key in tuple(self._bars):
             self._drop(key)
+
+
+def _cleaned(value: Any) -> Any:
+    """A body's field with every text in it harmless: what follows only draws."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {clean(str(key)): _cleaned(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_cleaned, value))
+    return value

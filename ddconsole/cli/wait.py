@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ddconsole.adapters.paths import Paths
+from ddconsole.adapters.run_lock import run_lock
 from ddconsole.cli.common import cli_errors, json_option, load_profile, open_and_seed
 from ddconsole.cli.report import clean, print_json
 from ddconsole.core.ending import IDLE, Ending, ending
@@ -15,6 +17,8 @@ from ddconsole.core.errors import UsageError
 from ddconsole.core.queue import Refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ddconsole.core.ports import Store
     from ddconsole.core.queue import Queue
 
@@ -34,9 +38,11 @@ def wait(profile: str, what: str, timeout: float | None, as_json: bool) -> int:
     wrong, was cancelled or removed, or when the time was up first.
     """
     loaded = load_profile(profile)
+    what = IDLE if what.lower() == IDLE else what.upper()
     deadline = None if timeout is None else time.monotonic() + timeout
+    lock = run_lock(Paths.from_environment().state, loaded.profile.host)
     with contextlib.closing(open_and_seed(loaded)) as store:
-        found, queue = _until_ended(store, loaded.name, what if what == IDLE else what.upper(), deadline)
+        found, queue = _until_ended(store, loaded.name, what, deadline, lock.is_held)
         verdicts = {item["id"]: item.get("verdict") or "" for item in store.results(loaded.name)}
     outcome = found.outcome or TIMEOUT
     if as_json:
@@ -46,8 +52,10 @@ def wait(profile: str, what: str, timeout: float | None, as_json: bool) -> int:
     return 0 if found.good else 1
 
 
-def _until_ended(store: Store, name: str, what: str, deadline: float | None) -> tuple[Ending, Queue]:
-    """The ending, or how it stands when the time is up.
+def _until_ended(
+    store: Store, name: str, what: str, deadline: float | None, is_run: Callable[[], bool]
+) -> tuple[Ending, Queue]:
+    """The ending, or how it stands when the time is up. Why it goes on for ever is said once, with the remedy.
 
     Raises:
         UsageError: there is nothing of that name.
@@ -55,9 +63,9 @@ def _until_ended(store: Store, name: str, what: str, deadline: float | None) -> 
     from ddconsole.cli.watching import changes
 
     found, queue, said = Ending(None), store.queue(name), ""
-    for _ in changes(store, deadline):
+    for run in changes(store, deadline, is_run):
         queue = store.queue(name)
-        now = ending(queue, what)
+        now = ending(queue, what, run=run)
         if isinstance(now, Refusal):
             raise UsageError(now.reason, advice="wait for an experiment such as E16, a sweep such as S3, or idle")
         found = now
@@ -65,7 +73,8 @@ def _until_ended(store: Store, name: str, what: str, deadline: float | None) -> 
             break
         if found.stuck and found.stuck != said:
             said = found.stuck
-            click.echo(f"waiting: {said}", err=True)
+            remedy = "" if run else f"; start it with: ddconsole run {name}"
+            click.echo(clean(f"waiting: {said}{remedy}"), err=True)
     return found, queue
 
 

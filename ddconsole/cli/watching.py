@@ -14,17 +14,24 @@ LOOK_EVERY_S = 0.25
 """A look is one PRAGMA while nothing has changed."""
 
 
-def changes(store: Store, deadline: float | None = None, sleep: Callable[[float], None] = time.sleep) -> Iterator[None]:
+def changes(
+    store: Store,
+    deadline: float | None = None,
+    is_run: Callable[[], bool] = bool,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[bool]:
     """Yields at once, then whenever another process has written, until `deadline` (monotonic seconds; None: for ever).
 
-    The version is read before the caller looks, so that a write in between is seen at the next look.
+    What it yields is `is_run()`, whether a process runs the queue; that changing is a change as well, for a process
+    that is killed writes nothing. Both are read before the caller looks, so that a write in between is seen at the
+    next look.
     """
-    seen: int | None = None
+    seen: tuple[int, bool] | None = None
     while True:
-        version = store.data_version()
-        if version != seen:
-            seen = version
-            yield
+        now = store.data_version(), is_run()
+        if now != seen:
+            seen = now
+            yield now[1]
         left = LOOK_EVERY_S if deadline is None else deadline - time.monotonic()
         if left <= 0:
             return

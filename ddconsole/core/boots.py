@@ -85,12 +85,29 @@ def added(rows: Iterable[Sequence[float]]) -> tuple[float, ...]:
 
 def measurement_of(item: Mapping[str, Any]) -> Measurement:
     """What one result did with each prompt."""
-    return {prompt: tuple(map(float, values)) for prompt, values in (item.get("by_prompt") or {}).items()}
+    return _measurement(item.get("by_prompt"))
+
+
+def measurements_of(item: Mapping[str, Any]) -> dict[str, Measurement]:
+    """The same by the boot it was measured on: several where an interruption lay between two repeats of a pass."""
+    parts = item.get("by_boot") or {}
+    return {boot: _measurement(part) for boot, part in parts.items()} or {boot_of(item): measurement_of(item)}
+
+
+def _measurement(rows: Mapping[str, Sequence[float]] | None) -> Measurement:
+    return {prompt: tuple(map(float, values)) for prompt, values in (rows or {}).items()}
 
 
 def same_work(item: Mapping[str, Any]) -> str:
-    """What two results must share for their prompts to be paired: workload, suite and host."""
-    return json.dumps([item.get("workload"), suite_of(item), item.get("measured_on")], sort_keys=True)
+    """What two results must share to be ranked together: workload, suite, host, and which requests give the figures."""
+    key = [item.get("workload"), suite_of(item), item.get("measured_on"), item.get("work")]
+    return json.dumps(key, sort_keys=True)
+
+
+def asks_alike(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """The figures of both come from requests of one kind: the same pass, tasks and length. Else a prompt of one is no
+    pair of the other's, though it has its name."""
+    return a.get("work") == b.get("work")
 
 
 def suite_of(item: Mapping[str, Any]) -> str:
@@ -189,9 +206,10 @@ class BootSpread:
 def _boots(items: Iterable[Mapping[str, Any]]) -> tuple[Measurement, ...]:
     boots: dict[str, dict[str, tuple[float, ...]]] = {}
     for item in items:
-        known = boots.setdefault(boot_of(item), {})
-        for prompt, totals in measurement_of(item).items():
-            known[prompt] = added([known[prompt], totals]) if prompt in known else totals
+        for boot, measurement in measurements_of(item).items():
+            known = boots.setdefault(boot, {})
+            for prompt, totals in measurement.items():
+                known[prompt] = added([known[prompt], totals]) if prompt in known else totals
     return tuple(boots.values())
 
 

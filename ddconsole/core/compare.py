@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ddconsole.core.boots import E2E, Known, is_ranked, same_engine, suite_of
+from ddconsole.core.boots import E2E, Known, asks_alike, is_ranked, same_engine, suite_of
 from ddconsole.core.drift import drift_between, drifts
 from ddconsole.core.recipe import RESAMPLING_SEED
 from ddconsole.core.stats import RESAMPLES, Z_95, interval_of, ratio, small_sample_stretch
@@ -144,7 +144,7 @@ def compare(
     known = items if isinstance(items, Known) else Known(items)
     alone = Known() if same_engine(a) == same_engine(b) else known
     boots_a, boots_b = alone.boots(a), alone.boots(b)
-    side_a, side_b = paired(boots_a, boots_b, figure)
+    side_a, side_b = paired(boots_a, boots_b, figure) if asks_alike(a, b) else ((), ())
     delta = log_ratio(side_a, side_b)
     if delta is None:
         share = ratio(a[figure.name], b[figure.name]) or 1.0
@@ -240,8 +240,8 @@ def reference_of(
 ) -> Mapping[str, Any] | None:
     """The chain of this drafter at its trained block size, as it would be deployed: what a tree has to beat.
 
-    Of the passed results with the same workload on the same host: one of the same suite, the same window and the
-    newest, in this order of weight. None where there is none, or when `item` is that chain itself.
+    Of the passed results with the same workload on the same host: one that was asked alike, of the same suite, the same
+    window and the newest, in this order of weight. None where there is none, or when `item` is that chain itself.
 
     Args:
         trained_block_size: None takes the chain at any block size.
@@ -260,6 +260,7 @@ def reference_of(
     return max(
         chains,
         key=lambda other: (
+            asks_alike(other, item),
             suite_of(other) == suite,
             _effective(other).get("window") == window,
             str(other.get("finished_at")),

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from ddconsole.core.metrics import RequestRecord
 
 MIN_ASKED = 3
-"""Requests that a level gets whatever the clock says: fewer have no interval."""
+"""Requests that a level gets whatever the clock says, once it is begun: fewer have no interval."""
 
 HOPELESS = 0.85
 """A config whose τ and tok/s are both surely below this share of the best one's is not measured to its end."""
+
+
+HOPELESS_CODE = "hopeless"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def hopeless(records: Sequence[RequestRecord], best: Best | None) -> Stop | None
     here, there = (TAU.of(added(side[prompt] for prompt in shared)) or 0.0 for side in (mine, best.by_prompt))
     share = f"at most {(bounds[0] or 0.0) * 100:.0f} % of it by the upper 97.5 % bound, tok/s too"
     text = f"τ {here:.2f} after {len(shared)} prompts is hopeless against {best.id}'s {there:.2f} ({share})"
-    return Stop("hopeless", text)
+    return Stop(HOPELESS_CODE, text)
 
 
 def _upper(

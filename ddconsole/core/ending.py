@@ -39,11 +39,15 @@ class Ending:
         return self.outcome in (Outcome.PASSED.value, IDLE)
 
 
-def ending(queue: Queue, what: str) -> Ending | Refusal:
-    """How `what` stands: an experiment, a sweep (its members that were not removed), or `idle`."""
+def ending(queue: Queue, what: str, *, run: bool = True) -> Ending | Refusal:
+    """How `what` stands: an experiment, a sweep (its members that were not removed), or `idle`.
+
+    `run` says whether some process runs the queue: without one nothing of it starts, though it may be started yet.
+    """
+    nobody = "" if run else "no ddconsole runs this queue, so nothing of it starts"
     if what == IDLE:
         nothing = running(queue) is None and next_to_run(queue) is None
-        return Ending(IDLE if nothing else None)
+        return Ending(IDLE if nothing else None, stuck="" if nothing else nobody)
     item = by_id(queue, what)
     items = (item,) if item is not None else members(queue, what)
     if not items:
@@ -51,7 +55,7 @@ def ending(queue: Queue, what: str) -> Ending | Refusal:
         return Ending("removed") if gone else unknown(queue, what)
     open_ = tuple(each for each in items if isinstance(each.state, (*WAITING, Running)))
     if open_:
-        return Ending(None, items, _stuck(queue, open_))
+        return Ending(None, items, _stuck(queue, open_) or nobody)
     return Ending(max((_outcome(each) for each in items), key=_badness), items)
 
 

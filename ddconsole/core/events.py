@@ -5,10 +5,11 @@ An event is one JSON object a line: `{"v":1,"seq":n,"t":"2026-12-02T14:02:11.120
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any, ClassVar
+
+from ddconsole.core.json_line import json_line
 
 SCHEMA_VERSION = 1
 
@@ -253,26 +254,29 @@ class Event:
 
     def to_line(self) -> str:
         """The event as one line of JSON without a newline."""
-        return json.dumps(self.to_json(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return json_line(self.to_json())
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Event:
         """The inverse of `to_json`. Unknown fields are passed over, so that an older reader survives a newer writer.
 
         Raises:
-            ValueError: the kind is unknown, or a field that has no default is missing.
+            ValueError: no object, an unknown kind, or a field without a default that is missing or no such value.
         """
-        body_type = BODIES.get(str(data.get("kind")))
+        body_type = BODIES.get(str(data.get("kind"))) if isinstance(data, dict) else None
         if body_type is None:
-            raise ValueError(f"unknown event kind {data.get('kind')!r}")
+            raise ValueError(f"unknown event kind {data.get('kind') if isinstance(data, dict) else data!r}")
         known = {f.name for f in fields(body_type)}
         try:
-            body = body_type(**{key: value for key, value in data.items() if key in known})
-        except TypeError as error:
-            raise ValueError(f"event {data.get('kind')}: {error}") from None
-        return cls(
-            seq=int(data["seq"]), t=parse_utc(data["t"]), body=body, id=data.get("id"), attempt=data.get("attempt")
-        )
+            return cls(
+                seq=int(data["seq"]),
+                t=parse_utc(data["t"]),
+                body=body_type(**{key: value for key, value in data.items() if key in known}),
+                id=data.get("id"),
+                attempt=data.get("attempt"),
+            )
+        except (KeyError, TypeError, OverflowError) as error:
+            raise ValueError(f"event {data.get('kind')}: {error!r}") from None
 
 
 def utc_text(t: datetime) -> str:

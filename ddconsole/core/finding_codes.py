@@ -52,6 +52,9 @@ _TABLE: Final = (
      "draft nothing that is accepted, without an error.", "`arg.speculative-draft-model-quantization=unquant`"),
     ("spelling", "config", "block", "The profile's spelling of the knobs cannot give this config.",
      "The message names the key of the profile."),
+    ("failed-before", "config", "note",
+     "Attempts with the same effective config failed on this host; their ids, causes and when.",
+     "`ddconsole results PROFILE show E12` has the evidence."),
     # engine: what its --help says
     ("no-command", "engine", "block", "The program, or the Python package it starts, is not on the host.",
      "The full path in `engine.command`."),

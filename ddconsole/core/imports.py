@@ -25,7 +25,10 @@ NUMBERS = (
     "tok_s_e2e", "tok_s_decode", "tau", "tau_n", "completion_tokens", "verify_steps", "step_ms", "ttft_p50_ms",
     "tpot_p50_ms", "boot_s", "pass_at_1",
 )  # fmt: skip
-OBJECTS = ("config", "effective", "workload", "coding", "failure", "vs_reference", "recipe", "phases", "passes")
+OBJECTS = (
+    "config", "effective", "workload", "coding", "failure", "vs_reference", "recipe", "phases", "passes", "by_prompt",
+    "by_boot",
+)  # fmt: skip
 
 
 def checked_tag(tag: str) -> str:
@@ -71,7 +74,9 @@ def _item(item: Any, where: str) -> dict[str, Any]:
         if item.get(name) is not None and not _is_number(item[name]):
             raise UsageError(f"{where}.{name}: expected a number of zero or more, got {item[name]!r}")
     _check_config(item.get("config"), where)
-    _check_prompts(item.get("by_prompt"), where)
+    _check_prompts(item.get("by_prompt"), f"{where}.by_prompt")
+    for boot, prompts in (item.get("by_boot") or {}).items():
+        _check_prompts(prompts, f"{where}.by_boot[{boot}]")
     attempt = item.get("attempt", 1)
     if not isinstance(attempt, int) or attempt < 1:
         raise UsageError(f"{where}.attempt: expected a whole number from 1")
@@ -94,7 +99,7 @@ def _check_prompts(prompts: Any, where: str) -> None:
     if not isinstance(prompts, dict) or not all(
         isinstance(row, list) and len(row) >= 2 and all(map(_is_number, row)) for row in rows
     ):
-        raise UsageError(f"{where}.by_prompt: expected lists of numbers by prompt")
+        raise UsageError(f"{where}: expected lists of numbers by prompt")
 
 
 def _is_number(value: Any) -> bool:

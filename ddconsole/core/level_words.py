@@ -83,3 +83,24 @@ def rate_words(levels: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         held, asked = sum(level["held"] for level in group), sum(level["requests"] for level in group)
         capped = f" (⚠ {held} of {asked} requests held at the cap of {group[0]['load']['cap']})" if held else ""
         yield f"{output:.1f} tok/s at {label}{late}{capped}"
+
+
+def early_words(summaries: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
+    """What was not measured to its end, and by which rule.
+
+    Args:
+        summaries: by pass, one a repeat.
+    """
+    for name, repeats in summaries.items():
+        texts = [one["ended_early"]["text"] for one in repeats if one.get("ended_early")]
+        yield from dict.fromkeys(f"{name} ended early: {text}" for text in texts)
+        cut, left_out = (_labels(repeats, key) for key in ("cut", "left_out"))
+        if cut and not texts:
+            yield f"{name} cut short by the time box: {cut}"
+        if left_out:
+            yield f"{name} left out: {left_out}" + ("" if texts else " (the time box was used up)")
+
+
+def _labels(repeats: Sequence[Mapping[str, Any]], key: str) -> str:
+    """Loads that the summaries name under `key`, each once."""
+    return ", ".join(dict.fromkeys(label for one in repeats for label in one.get(key) or ()))

@@ -92,20 +92,30 @@ def standings(items: Iterable[Mapping[str, Any]] | Known) -> tuple[Standing, ...
     return tuple(_standing(tuple(newest.values()), known) for newest in works.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What the longer suite should measure: the best three, best first, and the chain they are compared with."""
+
+    best: tuple[Mapping[str, Any], ...] = ()
+    control: Mapping[str, Any] | None = None
+
+
 def confirm_candidates(
     standing: Standing, items: Sequence[Mapping[str, Any]], trained_block_size: int | None = None
-) -> tuple[Mapping[str, Any], ...]:
-    """The best three of a quick standing and their control, without those that the longer suite has measured already.
+) -> Candidates:
+    """Those of a quick standing, without what the longer suite has measured already among `items`.
 
-    The control is the chain that the best one is compared with.
+    `items` are all results of the profile: the control may stand outside of the sweep that is looked at.
     """
     if suite_of(standing.best) != "quick":
-        return ()
+        return Candidates()
     control = reference_of(standing.best, items, trained_block_size)
     best = [item for item in standing.order if control is None or same_engine(item) != same_engine(control)]
-    chosen = [*best[:CONFIRMED], *([control] if control is not None else [])]
     done = {_engine(item) for item in items if is_ranked(item) and suite_of(item) == "confirm"}
-    return tuple(item for item in chosen if _engine(item) not in done)
+    return Candidates(
+        tuple(item for item in best[:CONFIRMED] if _engine(item) not in done),
+        control if control is not None and _engine(control) not in done else None,
+    )
 
 
 def config_label(item: Mapping[str, Any]) -> str:
@@ -114,7 +124,7 @@ def config_label(item: Mapping[str, Any]) -> str:
 
 
 def _engine(item: Mapping[str, Any]) -> str:
-    return same_engine(dict(item) | {"suite": "any"})
+    return same_engine(dict(item) | {"suite": "any", "work": None})
 
 
 def _standing(newest: Sequence[Mapping[str, Any]], known: Known) -> Standing:

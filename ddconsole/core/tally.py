@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     Summaries = Mapping[str, Sequence[Mapping[str, Any]]]
     """Summaries by pass name, one for each repeat."""
 
+Work = dict[str, Any]
+
 VERDICT_PASSES = ("coding", "throughput", "quality")
 """The first of these that has requests at concurrency 1 gives the verdict its τ and its tok/s."""
 
@@ -59,11 +61,33 @@ def _at_one(one: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _speaking(summaries: Summaries) -> Sequence[Mapping[str, Any]]:
     """The repeats of the first pass that counted a request at concurrency 1."""
+    return summaries[name] if (name := _speaker(summaries)) is not None else ()
+
+
+def _speaker(summaries: Summaries) -> str | None:
     for name in VERDICT_PASSES:
-        repeats = summaries.get(name) or ()
-        if any(level["sums"]["requests"] for one in repeats for level in _at_one(one)):
-            return repeats
-    return ()
+        if any(level["sums"]["requests"] for one in summaries.get(name) or () for level in _at_one(one)):
+            return name
+    return None
+
+
+def work_key(name: str, tasks: str | None = None, max_tokens: int | None = None, *, exact: bool = False) -> Work:
+    """A result's `work`: which requests at concurrency 1 its figures come from. Equal works make prompts pairs.
+
+    Args:
+        tasks: the coding suite; None where the workload's prompts are asked.
+        exact: every answer has `max_tokens` tokens.
+    """
+    return {"pass": name, "tasks": tasks, "max_tokens": max_tokens, "exact_tokens": exact}
+
+
+def work_of(summaries: Summaries) -> Work | None:
+    """The work of the pass that speaks for the config; None where nothing was measured at concurrency 1."""
+    name = _speaker(summaries)
+    if name is None:
+        return None
+    one = summaries[name][-1]
+    return work_key(name, one.get("suite"), one.get("max_tokens"), exact=bool(one.get("exact_tokens")))
 
 
 def _levels_at_one(summaries: Summaries) -> list[Mapping[str, Any]]:
@@ -72,11 +96,31 @@ def _levels_at_one(summaries: Summaries) -> list[Mapping[str, Any]]:
 
 def by_prompt(summaries: Summaries) -> dict[str, list[float]]:
     """The totals of each prompt (`boots.PROMPT_SUMS`), over the requests that `speed_sums` adds up."""
+    return _totals(_speaking(summaries))
+
+
+def _totals(repeats: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
     total: dict[str, list[float]] = {}
-    for one in _speaking(summaries):
+    for one in repeats:
         for prompt, sums in one.get("by_prompt", {}).items():
             total[prompt] = list(added([total[prompt], sums])) if prompt in total else list(sums)
     return total
+
+
+def by_boot(summaries: Summaries, boot: str | None) -> dict[str, dict[str, list[float]]]:
+    """The totals of `by_prompt` apart for each start of an engine that its repeats were measured on, oldest first.
+
+    A pass that was taken over from an interrupted attempt was measured on that attempt's engine, and says so.
+
+    Args:
+        boot: of repeats that do not say theirs; with None those are left out.
+    """
+    boots: dict[str, list[Mapping[str, Any]]] = {}
+    for one in _speaking(summaries):
+        name = one.get("boot") or boot
+        if name is not None:
+            boots.setdefault(str(name), []).append(one)
+    return {name: _totals(repeats) for name, repeats in boots.items()}
 
 
 def median(summaries: Summaries, name: str) -> float | None:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from ddconsole.core.errors import Failure
 from ddconsole.core.experiment import Outcome
-from ddconsole.core.level_words import rate_words
+from ddconsole.core.level_words import early_words, rate_words
 from ddconsole.core.quality import Level
 from ddconsole.core.require import parse_require
 from ddconsole.core.tally import (
+    by_boot,
     by_prompt,
     coding_score,
     drafter_findings,
@@ -23,6 +24,7 @@ from ddconsole.core.tally import (
     pass_at_1,
     speed_sums,
     text_digest,
+    work_of,
 )
 
 if TYPE_CHECKING:
@@ -77,11 +79,14 @@ def result_item(
     """The item of `results list --json`. Figures are None where nothing measured them.
 
     `vs_reference` is left None; `core/compare.py` fills it in where other results are at hand. `by_prompt` holds
-    the totals of each prompt at concurrency 1 (`boots.PROMPT_SUMS`), which is what pairs this result with another.
+    the totals of each prompt at concurrency 1 (`boots.PROMPT_SUMS`), which is what pairs this result with another;
+    `by_boot` the same for each boot, where an interruption made it several.
 
     Args:
-        boot: names the start of an engine that this was measured on; results that share it are one boot.
+        boot: names the start of an engine that this was measured on; results that share it are one boot. Summaries
+            that name another one, because they were taken over from an interrupted attempt, are believed.
     """
+    boots = by_boot(summaries, boot)
     return {
         "id": id,
         "sweep": sweep,
@@ -101,8 +106,10 @@ def result_item(
         "started_at": started_at,
         "finished_at": finished_at,
         "suite": suite,
-        "boot": boot,
+        "work": work_of(summaries),
+        "boot": next(reversed(boots), boot),
         "by_prompt": by_prompt(summaries),
+        "by_boot": boots if len(boots) > 1 else None,
     }
 
 
@@ -138,7 +145,7 @@ def verdict_line(config: Config, summaries: Summaries, outcome: Outcome, failure
     parts += [*_coding_words(summaries), *_speed_words(summaries), *_level_words(summaries)]
     if failure is None or failure.cause != "requests-failed":
         parts += _failed_words(summaries)
-    parts += list(_early_words(summaries))
+    parts += list(early_words(summaries))
     parts += [f"⚠ {text}" for text in _warnings(config, summaries)]
     return " · ".join(parts)
 
@@ -272,13 +279,6 @@ def _failed_words(summaries: Summaries) -> Iterator[str]:
         failed = sum(one.get("failed", 0) for one in repeats)
         if failed:
             yield f"{failed} of {sum(one['requests'] for one in repeats)} {name} requests failed"
-
-
-def _early_words(summaries: Summaries) -> Iterator[str]:
-    """What was not measured to its end, and by which rule."""
-    for name, repeats in summaries.items():
-        texts = [one["ended_early"]["text"] for one in repeats if one.get("ended_early")]
-        yield from dict.fromkeys(f"{name} ended early: {text}" for text in texts)
 
 
 def _warnings(config: Config, summaries: Summaries) -> list[str]:

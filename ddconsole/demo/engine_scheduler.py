@@ -34,7 +34,11 @@ class Update:
 
 @dataclass(slots=True)
 class Job:
-    """One request in the engine. Times are `time.time()` seconds, None until they have happened."""
+    """One request in the engine. Times are `time.time()` seconds, None until they have happened.
+
+    Attributes:
+        came_at, told_at: for the step log, on the monotonic clock: when it came, when each step was told.
+    """
 
     rid: str
     prompt: tuple[int, ...]
@@ -46,6 +50,8 @@ class Job:
     cached_tokens: int = 0
     aborted: bool = False
     steps: list[tuple[int, int | None, int]] = field(default_factory=list)
+    came_at: float = field(default_factory=time.monotonic)
+    told_at: list[float] = field(default_factory=list)
     _updates: asyncio.Queue[Update] = field(default_factory=asyncio.Queue)
 
     def tell(self, update: Update) -> None:
@@ -255,6 +261,7 @@ class Scheduler:
 
     def _deliver(self, job: Job, step: Step) -> None:
         """Tell the request's reader about a step, and end the request if this was its last one."""
+        job.told_at.append(time.monotonic())
         self.totals.generation_tokens += len(step.tokens)
         ended = job.generation.finish
         if ended is None:
@@ -279,12 +286,17 @@ class Scheduler:
 
     @staticmethod
     def _write_steps(path: Path, job: Job) -> None:
-        """The truth of a request, for tests: each step as [verified, accepted drafts, tokens added]."""
+        """The truth of a request, for tests: each step as [verified, accepted drafts, tokens added].
+
+        `came_s`, and `told_s` of the prefill and of each step, are moments of this machine's monotonic clock.
+        """
         record = {
             "rid": job.rid,
             "prompt_tokens": len(job.prompt),
             "completion_tokens": len(job.generation.output),
             "steps": job.steps,
+            "came_s": job.came_at,
+            "told_s": job.told_at,
         }
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")

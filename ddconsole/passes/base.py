@@ -20,8 +20,20 @@ if TYPE_CHECKING:
 WARMUP_TOKENS = 64
 """A warm-up answer is at most this long; it only has to touch every kernel."""
 
+WARMUP_MARK = "(warm-up)"
+"""In front of a warm-up's text, so that it shares no prefix with a measured prompt."""
+
 ERRORS_KEPT = 5
 """Different errors that a summary tells."""
+
+
+def _unbounded() -> None:
+    """Without a time box there is no end to it."""
+
+
+def _always() -> bool:
+    """Nothing keeps a level from being measured."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,8 @@ class PassContext:
         stall_s: seconds without an event after which one request is given up.
         counts: reads the engine's own counters, for the cross-check; None where it has none.
         enough: asked before each request with the level's records so far and its size; True asks no further one.
+        time_left: seconds until the suite's time box is used up, at or below zero when it is; None without a box.
+        another: asked before each level but the first; False leaves it and those behind it out.
     """
 
     base_url: str
@@ -46,6 +60,8 @@ class PassContext:
     stall_s: float = STALL_S
     enough: Callable[[Sequence[RequestRecord], int], bool] | None = None
     counts: Callable[[], Awaitable[ServerCounts | None]] | None = None
+    time_left: Callable[[], float | None] = _unbounded
+    another: Callable[[], bool] = _always
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +134,26 @@ def pass_summary(records: Sequence[RequestRecord], levels: Sequence[Summarised])
     }
 
 
+def check_prompts(dialect: RequestDialect, prompts: Sequence[Prompt], workload: Workload) -> None:
+    """Refuse prompts that this dialect cannot put, before the first request is sent.
+
+    Raises:
+        UsageError: a chat where only plain text can be asked.
+    """
+    for prompt in prompts:
+        dialect.request(prompt, workload)
+
+
 def warmup_prompt(prompt: Prompt) -> Prompt:
     """The same shape as `prompt` without its prefix: a warm-up must not put a measured prompt into the prefix cache."""
+    chat = prompt.messages and (
+        {**prompt.messages[0], "content": f"{WARMUP_MARK} {prompt.messages[0]['content']}"},
+        *prompt.messages[1:],
+    )
     return replace(
         prompt,
         id=f"warm-up:{prompt.id}",
-        text=f"(warm-up) {prompt.text}",
+        text=f"{WARMUP_MARK} {prompt.text}",
         max_tokens=min(prompt.max_tokens, WARMUP_TOKENS),
+        messages=chat,
     )

@@ -12,6 +12,7 @@ from ddconsole.core.quality import Level, QualityFinding
 from ddconsole.core.recipe import FIRST_SAMPLE_SEED
 from ddconsole.core.stats import pass_at_k
 from ddconsole.passes.base import PassResult, Progress, pass_summary
+from ddconsole.passes.crosscheck import CrossCheck
 from ddconsole.passes.grade import grade
 from ddconsole.passes.load import LoadWatch, closed_loop, warm_up
 
@@ -39,12 +40,18 @@ class CodingMeasure:
     All tasks are asked once before any is asked again, so that an early end leaves whole rounds. Grading comes after
     the last request: it takes no CPU from the tree build of an engine on this machine and is outside of every measured
     time.
+
+    Args:
+        suite: what the tasks are, as results are kept under; the plan's word for it by default.
     """
 
     name = "coding"
 
-    def __init__(self, plan: CodingPass, tasks: Sequence[Task], sandbox: Sandbox | None) -> None:
+    def __init__(
+        self, plan: CodingPass, tasks: Sequence[Task], sandbox: Sandbox | None, suite: str | None = None
+    ) -> None:
         self._plan = plan
+        self._suite = suite or plan.suite
         self._tasks = tuple(tasks) * plan.samples
         self._sandbox = sandbox
 
@@ -58,20 +65,24 @@ class CodingMeasure:
         progress = Progress(context, self.total)
         prompts = [self._prompt(number, task) for number, task in enumerate(self._tasks)]
         warm_error = await warm_up(context, prompts[:1], 1)
-        watch = LoadWatch()
+        check, watch = await CrossCheck.begin(context), LoadWatch()
         async with watch.watching():
             records, wall_s = await closed_loop(context, prompts, 1, progress.add)
+        cross_check = await check.end(records)
         level = summarise_level(records, wall_s, 1, load=watch.result())
         summary = pass_summary(records, [level]) | {
-            "suite": self._plan.suite,
+            "suite": self._suite,
             "max_tokens": self._plan.max_tokens,
             "samples": self._plan.samples,
             "not_asked": self.total - len(records),
             "warmup_error": warm_error,
+            "dialect": context.dialect.name,
+            "cross_check": cross_check,
             "text_sha256": text_digest(records) if len(records) == self.total else None,
         }
         if self._plan.samples > 1 and context.workload.temperature == 0:
             summary["findings"].append(_GREEDY_SAMPLES.to_json())
+        summary["findings"] += [finding.to_json() for finding in check.findings]
         summary |= await self._graded(records)
         return PassResult(self.name, summary, tuple(records))
 

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ddconsole.core.arrivals import due_times
+from ddconsole.core.early import MIN_ASKED
 from ddconsole.passes.client import ask, open_client
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ async def open_loop(
 ) -> tuple[list[RequestRecord], float]:
     """Ask every prompt when it is due; at most `load.cap` are in flight, and what is due beyond that waits.
 
-    The context may say that it is enough, and then no further one is asked.
+    The context may say that it is enough, and then no further one is asked. What would be due behind the end of the
+    time box is not waited for, once `MIN_ASKED` are sent.
 
     Returns:
         The records in the order they ended, and the wall time from the first request sent to the last response's end.
@@ -62,6 +64,7 @@ class _Sender:
         self._free = asyncio.Semaphore(load.cap)
         self._origin = context.clock.monotonic()
         self._held_until = 0.0
+        self._sent = 0
         self.records: list[RequestRecord] = []
 
     async def send_all(self, prompts: Sequence[Prompt], group: asyncio.TaskGroup) -> None:
@@ -69,12 +72,24 @@ class _Sender:
         clock, context = self._context.clock, self._context
         load = self._load
         for prompt, due in zip(prompts, due_times(load.arrivals, load.rate, len(prompts), load.seed), strict=True):
-            wait = self._origin + due - clock.monotonic()
-            if wait > 0:
+            wait = max(self._origin + due - clock.monotonic(), 0.0)
+            if self._too_late(wait):
+                return
+            if wait:
                 await clock.sleep(wait)
             if context.enough is not None and context.enough(self.records, len(prompts)):
                 return
-            group.create_task(self._ask(prompt, await self._place(due)))
+            held_s = await self._place(due)
+            if self._too_late(0.0):
+                self._free.release()
+                return
+            self._sent += 1
+            group.create_task(self._ask(prompt, held_s))
+
+    def _too_late(self, wait: float) -> bool:
+        """The time box is used up in `wait` seconds. An engine that answers nothing in time still gets no more."""
+        left = self._context.time_left()
+        return left is not None and left <= wait and self._sent >= MIN_ASKED
 
     async def _place(self, due: float) -> float:
         """Wait for a free place; how long the cap held this request, seconds.

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from ddconsole.core.errors import UsageError
 from ddconsole.core.levels import Objectives
 from ddconsole.core.profile import CodingPass, QualityPass, Suite, ThroughputPass
+from ddconsole.core.tally import VERDICT_PASSES, work_key
 from ddconsole.passes.coding import CodingMeasure
 from ddconsole.passes.prompts import load_suite
 from ddconsole.passes.quality import MAX_TOKENS, QualityMeasure
 from ddconsole.passes.throughput import ThroughputMeasure
-from ddconsole.passes.workload import prompts_of
+from ddconsole.passes.workload import prompts_of, suite_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ddconsole.core.ports import Sandbox
     from ddconsole.core.profile import Profile
     from ddconsole.core.quality import Control
+    from ddconsole.core.tally import Work
     from ddconsole.passes.base import MeasuringPass
 
 PASS_NAMES = ("coding", "throughput", "quality")
@@ -55,13 +57,28 @@ def _build(
 ) -> MeasuringPass:
     if name == "coding":
         coding = suite.coding or CodingPass()
-        return CodingMeasure(coding, load_suite(coding.suite), sandbox)
+        return CodingMeasure(coding, load_suite(coding.suite), sandbox, suite_key(coding.suite))
     if name == "throughput":
         plan = suite.throughput or ThroughputPass()
         return ThroughputMeasure(plan, prompts_of(profile.workload, plan.max_tokens), objectives(profile))
     if name == "quality":
         return QualityMeasure(suite.quality or QualityPass(), prompts_of(profile.workload, MAX_TOKENS), control)
     raise UsageError(f"no pass {name!r}", evidence=(f"passes: {', '.join(PASS_NAMES)}",))
+
+
+def planned_work(profile: Profile, suite_name: str, names: Sequence[str]) -> Work | None:
+    """What `tally.work_of` will say of these passes once they are measured; None where none asks at concurrency 1."""
+    suite: Suite = getattr(profile.passes, suite_name)
+    for name in VERDICT_PASSES:
+        if name == "coding" and name in names:
+            coding = suite.coding or CodingPass()
+            return work_key(name, suite_key(coding.suite), coding.max_tokens)
+        throughput = suite.throughput or ThroughputPass()
+        if name == "throughput" and name in names and 1 in throughput.concurrency:
+            return work_key(name, None, throughput.max_tokens, exact=throughput.exact_tokens)
+        if name == "quality" and name in names:
+            return work_key(name, None, MAX_TOKENS)
+    return None
 
 
 def objectives(profile: Profile) -> Objectives:

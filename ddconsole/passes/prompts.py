@@ -39,7 +39,7 @@ class Task:
 
 
 def load_prompts(name: str, max_tokens: int) -> tuple[Prompt, ...]:
-    """A shipped prompt set by its name, or a JSONL file with `{"id", "text" | "prompt"}` a line.
+    """A shipped prompt set by its name, or a JSONL file with `{"id", "text" | "prompt" | "messages"}` a line.
 
     Raises:
         UsageError: there is no such set or file, or a line of it cannot be read (with its number).
@@ -103,12 +103,33 @@ def _jsonl(path: Path) -> list[tuple[str, Any]]:
 
 
 def _prompt(entry: Any, where: str, number: int, max_tokens: int) -> Prompt:
-    text = _text(entry, where, "text", "prompt")
+    messages = _messages(entry, where)
+    said = "\n\n".join(str(one["content"]) for one in messages)
+    text = said or _text(entry, where, "text", "prompt", "messages")
     identity = entry.get("id", f"line-{number}")
     own = entry.get("max_tokens", max_tokens)
     if not isinstance(own, int) or own < 1:
         raise UsageError(f"{where}: max_tokens: expected a whole number above 0, got {own!r}")
-    return Prompt(id=str(identity), text=text, max_tokens=min(own, max_tokens))
+    return Prompt(id=str(identity), text=text, max_tokens=min(own, max_tokens), messages=messages)
+
+
+def _messages(entry: Any, where: str) -> tuple[dict[str, Any], ...]:
+    """The chat of an entry, as the endpoint takes it; empty where it has none."""
+    chat = entry.get("messages") if isinstance(entry, dict) else None
+    if chat is None:
+        return ()
+    if not isinstance(chat, list) or not chat:
+        raise UsageError(f'{where}: messages: expected a list of {{"role": …, "content": …}}')
+    if any(isinstance(entry.get(key), str) for key in ("text", "prompt")):
+        raise UsageError(f"{where}: expected either messages or text, got both")
+    for place, one in enumerate(chat):
+        named = isinstance(one, dict) and all(isinstance(one.get(key), str) for key in ("role", "content"))
+        if not named or not one["content"].strip():
+            raise UsageError(
+                f"{where}: messages[{place}]: expected a role and a content of text",
+                evidence=(json.dumps(one, ensure_ascii=False)[:200],),
+            )
+    return tuple(chat)
 
 
 def _task(entry: Any, where: str) -> Task:

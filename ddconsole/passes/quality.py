@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ddconsole.core.levels import summarise_level
 from ddconsole.core.quality import compare_texts, self_divergence
-from ddconsole.passes.base import PassResult, Progress, pass_summary
+from ddconsole.passes.base import PassResult, Progress, check_prompts, pass_summary
 from ddconsole.passes.load import closed_loop
 
 if TYPE_CHECKING:
@@ -48,7 +48,12 @@ class QualityMeasure:
         return None
 
     async def run(self, context: PassContext) -> PassResult:
-        """Ask all prompts, then all of them again."""
+        """Ask all prompts, then all of them again.
+
+        Raises:
+            UsageError: the prompts are chats, and this engine takes plain text alone.
+        """
+        check_prompts(context.dialect, self._prompts, context.workload)
         progress = Progress(context, self.total)
         records, wall_s = await closed_loop(context, self._prompts * ASKED, 1, progress.add)
         summary = pass_summary(records, [summarise_level(records, wall_s, 1)])
@@ -59,4 +64,5 @@ class QualityMeasure:
         summary["self_divergence"] = {"differing": differing, "of": repeated} if greedy else None
         summary["control"] = self._control.id if greedy and self._control is not None else None
         summary["min_tau"] = self._plan.min_tau
+        summary["max_tokens"] = MAX_TOKENS
         return PassResult(self.name, summary, tuple(records))

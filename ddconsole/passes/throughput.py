@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ddconsole.core.levels import summarise_level
 from ddconsole.core.loads import ClosedLoop, Load, LoadedLevel, OpenLoop
 from ddconsole.core.quality import Level, QualityFinding
-from ddconsole.passes.base import PassResult, Progress, pass_summary
+from ddconsole.passes.base import PassResult, Progress, check_prompts, pass_summary
 from ddconsole.passes.crosscheck import CrossCheck
 from ddconsole.passes.load import LoadWatch, closed_loop, warm_up
 from ddconsole.passes.openloop import open_loop
@@ -48,7 +48,12 @@ class ThroughputMeasure:
         return None
 
     async def run(self, context: PassContext) -> PassResult:
-        """Warm up, then measure level by level. The cache is emptied before each level where the context can."""
+        """Warm up, then measure level by level. The cache is emptied before each level where the context can.
+
+        Raises:
+            UsageError: the prompts are chats, and this engine takes plain text alone.
+        """
+        check_prompts(context.dialect, self._prompts, context.workload)
         plan, progress = self._plan, Progress(context, self.total)
         width = max(plan.concurrency, default=1)
         warm_error = await warm_up(context, self._cycled(plan.warmup * width), width, ignore_eos=plan.exact_tokens)
@@ -56,9 +61,13 @@ class ThroughputMeasure:
         check = await CrossCheck.begin(context)
         levels = [await self._level(context, self._loads[0], progress)]
         for load in self._loads[1:]:
+            if not context.another():
+                break
             flushed.append(await context.flush() if context.flush else None)
             levels.append(await self._level(context, load, progress))
         summary = pass_summary(progress.records, levels) | self._said(context, warm_error, flushed)
+        summary["cut"] = [level.load.label for level in levels if len(level.records) < plan.requests]
+        summary["left_out"] = [load.label for load in self._loads[len(levels) :]]
         summary["cross_check"] = await check.end(progress.records)
         summary["findings"] += [finding.to_json() for finding in (*check.findings, *_jumps(levels))]
         return PassResult(self.name, summary, tuple(progress.records))

@@ -27,11 +27,22 @@ if TYPE_CHECKING:
 IDLE_CONNECTION_S = 2.0
 """How long an unused connection is kept: below the 5 s after which uvicorn closes it, so that none is found dead."""
 
+HUNG_UP_S = 1.0
+"""A connection that is used again and closed within this time, without a byte of an answer, was closed before it was
+asked: some servers (llama.cpp's) say keep-alive and hang up behind each stream."""
+
 HELD_BYTES = 4 * 1024 * 1024
 """Bytes that wait to be read before the sender is held back."""
 
 BUFFER_BYTES = 64 * 1024
 """Read at once."""
+
+UNREAD_S = 0.1
+"""How long pieces may wait for their reader. They have their times already, so nothing is measured by it; but reading
+ten at once costs a fraction of reading each, above all on a machine whose caches the engine has just swept."""
+
+END_MARK = b"[DONE]"
+"""What the last event of most streams says: whoever waits for it is told at once."""
 
 ARRIVALS = "ddconsole.arrivals"
 """Key of a response's extensions: an async iterator of (monotonic seconds, bytes), each with the time it arrived."""
@@ -40,6 +51,9 @@ ARRIVALS = "ddconsole.arrivals"
 class LeanTransport(httpx.AsyncBaseTransport):
     """Connections to one origin, used again while they are fresh.
 
+    A server that hung up on one which it had said to keep is asked again on a fresh one, and from then on every request
+    gets a fresh one.
+
     Args:
         now: the clock of the stamps, seconds.
     """
@@ -47,6 +61,7 @@ class LeanTransport(httpx.AsyncBaseTransport):
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._idle: list[_Connection] = []
+        self._keeps = True
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send, and wait for the head of the response.
@@ -55,16 +70,32 @@ class LeanTransport(httpx.AsyncBaseTransport):
             httpx.TransportError: as httpx's own transport does.
         """
         limits = request.extensions.get("timeout", {})
-        body = await request.aread()
-        connection = self._reusable() or await self._connect(request, limits.get("connect"))
-        try:
-            head = await connection.ask(_wire_bytes(request, body), limits.get("read"))
-        except BaseException:
-            connection.close()
-            raise
+        data, read_s = _wire_bytes(request, await request.aread()), limits.get("read")
+        connection = self._reusable()
+        head = None if connection is None else await self._asked_again(connection, data, read_s)
+        if connection is None or head is None:
+            connection = await self._connect(request, limits.get("connect"))
+            head = await self._asked(connection, data, read_s)
         stream = _Body(connection, self._give_back)
         extensions = {"http_version": b"HTTP/1.1", "reason_phrase": head.reason, ARRIVALS: stream.arrivals()}
         return httpx.Response(head.status, headers=list(head.headers), stream=stream, extensions=extensions)
+
+    async def _asked(self, connection: _Connection, data: bytes, limit_s: float | None) -> Head:
+        try:
+            return await connection.ask(data, limit_s)
+        except BaseException:
+            connection.close()
+            raise
+
+    async def _asked_again(self, connection: _Connection, data: bytes, limit_s: float | None) -> Head | None:
+        """The head of a response on a connection that has served before; None where the server had hung up on it."""
+        try:
+            return await self._asked(connection, data, limit_s)
+        except httpx.TransportError:
+            if not connection.hung_up:
+                raise
+            self._keeps = False
+            return None
 
     async def aclose(self) -> None:
         """Close what is idle."""
@@ -82,7 +113,7 @@ class LeanTransport(httpx.AsyncBaseTransport):
         return None
 
     def _give_back(self, connection: _Connection) -> None:
-        if connection.usable:
+        if connection.usable and self._keeps:
             connection.idle_since = self._now()
             self._idle.append(connection)
         else:
@@ -153,6 +184,7 @@ class _Connection(asyncio.BufferedProtocol):
         self._lost = False
         self._unasked = False
         self._reader: asyncio.Future[None] | None = None
+        self._cut = False
         self._limit_s: float | None = None
         self._heard_at = 0.0
         self._watch: asyncio.TimerHandle | None = None
@@ -163,6 +195,12 @@ class _Connection(asyncio.BufferedProtocol):
         """The last response is whole, nothing was said behind it, and both sides want to go on."""
         whole = self._body is not None and self._body.ended and not self._body.after and not self._unasked
         return whole and not self._lost and self._error is None and self._head is not None and self._head.keep_alive
+
+    @property
+    def hung_up(self) -> bool:
+        """The other side was gone before what was asked last could have reached it."""
+        silent = self._lost and self._head is None and not self._start
+        return silent and self._now() - self._heard_at < HUNG_UP_S
 
     async def ask(self, data: bytes, limit_s: float | None) -> Head:
         """Send a request and wait for the head of its response.
@@ -220,7 +258,7 @@ class _Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes, stamped before anything else is done with them."""
         at = self._heard_at = self._now()
-        data = self._view[:nbytes].tobytes()
+        data, began = self._view[:nbytes].tobytes(), self._body is None
         try:
             payload = self._read_body(data) if self._body is not None else self._read_start(data)
         except BadFramingError as error:
@@ -232,7 +270,8 @@ class _Connection(asyncio.BufferedProtocol):
             if self._held > HELD_BYTES and not self._paused and self._transport is not None:
                 self._paused = True
                 self._transport.pause_reading()
-        self._wake()
+        if began or not self._can_wait(payload, at):
+            self._wake()
 
     def connection_lost(self, error: Exception | None) -> None:
         """The other side is gone."""
@@ -242,6 +281,21 @@ class _Connection(asyncio.BufferedProtocol):
             words = "the connection was reset" if error is not None else "the connection ended before the response did"
             self._fail(httpx.ReadError(words) if error is not None else httpx.RemoteProtocolError(words))
         self._wake()
+
+    def _can_wait(self, payload: bytes, at: float) -> bool:
+        """Whether the reader can be told of a piece later: with the next ones, or by whatever ends the response.
+
+        Not when the oldest has waited for `UNREAD_S`, and not of a piece that is cut in the middle of a line or that
+        follows such a one, for an end mark may lie across both.
+        """
+        if self._body is None or self._body.ended or self._paused:
+            return False
+        if not payload:
+            return True
+        before, self._cut = self._cut, not payload.endswith(b"\n")
+        if before or self._cut or END_MARK in payload:
+            return False
+        return at - self._pieces[0][0] < UNREAD_S
 
     # --- reading
 

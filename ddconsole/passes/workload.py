@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ddconsole.core.experiment import Workload
-from ddconsole.passes import shared_prefix
-from ddconsole.passes.prompts import PROMPT_SETS, load_prompts
+from ddconsole.passes import humaneval, shared_prefix
+from ddconsole.passes.prompts import CODING_SUITES, PROMPT_SETS, load_prompts
 
 if TYPE_CHECKING:
     from ddconsole.core.ports import Prompt
@@ -37,6 +37,12 @@ def prompts_key(section: WorkloadSection) -> str:
         return section.prompts
     digest = _digest(section.prompts)
     return f"{section.prompts}#{digest}" if digest else section.prompts
+
+
+def suite_key(name: str) -> str:
+    """The name of a coding suite, a file's with the hash of its content."""
+    digest = "" if name in (*CODING_SUITES, humaneval.SUITE) else _digest(name)
+    return f"{name}#{digest}" if digest else name
 
 
 def prompts_of(section: WorkloadSection, max_tokens: int) -> tuple[Prompt, ...]:

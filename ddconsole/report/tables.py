@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
     from ddconsole.report.book import Book, Entry
 
-FORMULA = "=+-@\t\r\n"
-"""A cell that begins with one of these may be taken for a formula by a spreadsheet (OWASP, "CSV Injection")."""
+FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"
+"""A cell that begins with one of these, behind blanks too, may be taken for a formula by a spreadsheet; the wide ones
+in East Asian versions (OWASP, "CSV Injection")."""
+
+JOINERS = "\u200c\u200d"
+"""Unseen characters that emoji and scripts need."""
 
 CSV_COLUMNS = (
     "id", "attempt", "sweep", "outcome", "suite", "algorithm", "block_size", "budget", "topk", "window", "args",
@@ -104,8 +108,14 @@ def guarded(value: Any) -> Any:
     """A cell that no spreadsheet runs: text that begins like a formula gets an apostrophe; numbers stay numbers."""
     if not isinstance(value, str):
         return "" if value is None else value
-    text = "".join(letter if letter == "\n" or unicodedata.category(letter) != "Cc" else " " for letter in value)
-    return f"'{text}" if value[:1] and (value[0] in FORMULA or text.lstrip()[:1] in tuple("=+-@")) else text
+    text = "".join(letter if _is_seen(letter) else " " for letter in value)
+    begins = value[0] in "\t\r\n" or text.lstrip()[:1] in tuple(FORMULA) if value else False
+    return f"'{text}" if begins else text
+
+
+def _is_seen(letter: str) -> bool:
+    """No control, direction mark or line separator; a line end stays, for a cell may have several lines."""
+    return letter == "\n" or letter in JOINERS or unicodedata.category(letter) not in ("Cc", "Cf", "Zl", "Zp")
 
 
 def to_markdown(book: Book) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ddconsole.core.config import Algorithm
+from ddconsole.core.earlier import earlier_failures
 from ddconsole.core.errors import DdconsoleError, Failure, RefusedError
 from ddconsole.core.events import ExperimentFinished, FindingSeen, Ready, Warned, utc_text
 from ddconsole.core.experiment import Outcome
@@ -17,7 +18,7 @@ from ddconsole.core.recipe import launch_recipe, measuring_recipe
 from ddconsole.core.require import parse_require
 from ddconsole.core.verdict import judge, result_item
 from ddconsole.engines.launch.ports import choose_port
-from ddconsole.passes.plan import build_passes
+from ddconsole.passes.plan import build_passes, planned_work
 from ddconsole.passes.workload import workload_of
 from ddconsole.runner.boot import Boot
 from ddconsole.runner.estimates import BOOT
@@ -26,6 +27,7 @@ from ddconsole.runner.measuring import Measuring, Summaries
 from ddconsole.runner.pace import Pace
 from ddconsole.runner.phases import AttemptFailed, PhaseLog
 from ddconsole.runner.tasks import to_the_end
+from ddconsole.runner.tries import close_attempt, end_after_last_try, judged_failure
 from ddconsole.runner.yardstick import Yardstick, find_yardstick
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
     from ddconsole.core.config import Config, Effective
     from ddconsole.core.experiment import Experiment
-    from ddconsole.core.ports import AttemptKey, Identity
+    from ddconsole.core.ports import AttemptKey, Finding, Identity
     from ddconsole.passes.base import MeasuringPass
     from ddconsole.runner.bench import Bench
     from ddconsole.runner.database import Database
@@ -119,6 +121,7 @@ class Attempt:
             return Ended(self.why_stopped)
 
     async def _work(self) -> None:
+        await end_after_last_try(self._database, self._key)
         names = self._experiment.passes
         passes = await self._passes(names)
         if await self._all_inherited(names):
@@ -164,6 +167,7 @@ class Attempt:
             "workload": self._workload.to_json(),
             "suite": self._experiment.suite,
             "measured_on": profile.host,
+            "work": planned_work(profile, self._experiment.suite, names),
         }
         name = self._key.profile
         self._yardstick = await self._database.do(lambda store: find_yardstick(store, name, work, trained))
@@ -220,7 +224,7 @@ class Attempt:
             found = await self._session.on_host(lambda host: engine.preflight(host, self._config, port))
             await keep_host_facts(self._database, self._key, found.facts)
             reviewed = await self._session.on_host(lambda host: self._bench.launcher.review(host, port, found.findings))
-            found = replace(found, findings=reviewed)
+            found = replace(found, findings=(*reviewed, *await self._failed_before()))
             for finding in found.findings:
                 seen = FindingSeen(finding.level, finding.code, finding.text, finding.advice)
                 await self._journal.emit(seen, self._key)
@@ -232,6 +236,10 @@ class Attempt:
             plan = engine.plan(self._config, port)
             await self._database.do(lambda store: store.update_recipe(self._key, launch_recipe(plan)))
             return await to_the_end(self._slot.launch(plan, self._effective, self._key))
+
+    async def _failed_before(self) -> tuple[Finding, ...]:
+        name, host, effective = self._key.profile, self._bench.profile.host, self._effective.to_json()
+        return await self._database.do(lambda store: earlier_failures(store.results(name), effective, host, name))
 
     async def _tell_ready(self, identity: Identity, seconds: float, *, kept: bool) -> None:
         body = Ready(seconds, list(identity.proved), list(identity.unproved), identity.version, kept)
@@ -261,20 +269,22 @@ class Attempt:
 
     async def _stopped_after(self, failure: Failure) -> Ended:
         """The failure stands even when the user leaves while the engine is being ended; the run's end sees to it."""
+        outcome = Outcome.FAILED
         try:
-            return await self._after_failure(failure)
+            outcome, failure = await judged_failure(self._database, self._key, failure)
+            return await self._after_failure(outcome, failure)
         except asyncio.CancelledError:
-            return Ended(Outcome.FAILED, failure)
+            return Ended(outcome, failure)
 
-    async def _after_failure(self, failure: Failure) -> Ended:
+    async def _after_failure(self, outcome: Outcome, failure: Failure) -> Ended:
         """A failed engine is not kept; what it leaves behind is the next one's trouble, so it is said."""
         try:
             if self._slot.occupant is not None:
                 async with self._phases.phase(Phase.STOP.value):
                     await self._slot.empty()
         except AttemptFailed as stuck:
-            return Ended(Outcome.FAILED, failure, slot_dirty=bool(stuck.failure))
-        return Ended(Outcome.FAILED, failure)
+            return Ended(outcome, failure, slot_dirty=bool(stuck.failure))
+        return Ended(outcome, failure)
 
     async def _finish(self, ended: Ended) -> None:
         await keep_load_facts(self._database, self._journal, self._key)
@@ -289,7 +299,7 @@ class Attempt:
         await self._journal.emit(
             body,
             self._key,
-            also=lambda store: store.finish_attempt(self._key, ended.outcome, item, ended.failure, at),
+            also=lambda store: close_attempt(store, self._key, ended.outcome, item, ended.failure, at),
         )
 
     def _item(self, ended: Ended, at: datetime) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from ddconsole.core.errors import Failure, UnreachableError
 from ddconsole.core.progress import Phase
 from ddconsole.runner.activity import Activity
 from ddconsole.runner.boot_progress import ProgressTeller
+from ddconsole.runner.downfall import downfall
 from ddconsole.runner.estimates import phase_medians
-from ddconsole.runner.phases import AttemptFailed
+from ddconsole.runner.phases import AttemptFailed, in_phase
 from ddconsole.runner.port_holder import names_port, port_held
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 TICK_S = 0.25
 """How often the log's state is looked at."""
+
+DYING_LOOKS = 8
+"""Looks, TICK_S apart, for the death of an engine that has just failed a request."""
 
 PROGRESS_EVERY_S = 0.5
 """Progress events come twice a second at most."""
@@ -121,10 +125,19 @@ class Boot:
         if liveness.alive:
             return
         await self._follower.drain()
+        fallen = await self._session.on_host(lambda host: downfall(host, launched))
+        if fallen is not None:
+            raise AttemptFailed(in_phase(fallen, self._follower.tracker.progress.phase.value))
         tracker = self._follower.tracker
         if names_port(tracker.facts.bind_failed, launched.port):
             raise AttemptFailed(await self._session.on_host(lambda host: port_held(host, launched, tracker.facts)))
-        raise AttemptFailed(tracker.failure(liveness.exit_status))
+        raise AttemptFailed(tracker.failure(liveness.exit_status, liveness.notes))
+
+    async def _end_if_dying(self) -> None:
+        """An engine that dies of a request fails that request first: its death explains more, and comes in a moment."""
+        for _ in range(DYING_LOOKS):
+            await self._end_at_death()
+            await self._bench.clock.sleep(TICK_S)
 
     def _end_at_stall(self) -> None:
         phase = self._follower.tracker.progress.phase
@@ -175,6 +188,7 @@ class Boot:
                     spoken = await engine.speculates(base_url, config)
                 if isinstance(spoken, Failure):
                     await host.ping()  # a lost line looks like a wrong answer; it is told apart here
+                    await self._end_if_dying()
                     raise AttemptFailed(spoken)
             assert not isinstance(identity, Failure)
             return identity

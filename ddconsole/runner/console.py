@@ -73,8 +73,9 @@ class Console:
 
     @property
     def autostart(self) -> bool:
-        """The profile asks to start the queue when the screen opens; not after an unclean end."""
-        return self._bench.profile.autostart and not self._ended_uncleanly
+        """The profile asks to start the queue when the screen opens; not after an unclean end or a pause."""
+        paused = bool(self.feed.view.queue.get("paused"))
+        return self._bench.profile.autostart and not paused and not self._ended_uncleanly
 
     async def open(self, *, telemetry: bool = True) -> None:
         """Put right what a dead process left, show what is in the store, and begin to watch store and host."""

@@ -13,6 +13,7 @@ from ddconsole.core.errors import RefusedError
 from ddconsole.core.events import ExperimentStarted, RunFinished, RunStarted, Warned
 from ddconsole.core.experiment import Experiment, Outcome, Running
 from ddconsole.core.queue import Hold, SetPaused, next_to_run, running
+from ddconsole.core.retries import DOWNFALLS
 from ddconsole.core.spec import SpecContext
 from ddconsole.engines.launch.service import NOT_OURS
 from ddconsole.runner.attempt import HOST_HELD, Attempt
@@ -77,6 +78,7 @@ class Drain:
         self._attempt: Attempt | None = None
         self._attempt_task: asyncio.Task[Ended] | None = None
         self._last_cause: str | None = None
+        self._last_id: str | None = None
         self._run_id = uuid4().hex
         self.queue_changed = asyncio.Event()
         self.tally = Tally()
@@ -242,7 +244,7 @@ class Drain:
             self._bench, self._session, self._journal, self._database, self._slot,
             key, experiment, estimates.boot_s()[0],
         )  # fmt: skip
-        await self._ended(await self._watched(self._attempt))
+        await self._ended(await self._watched(self._attempt), key)
 
     async def _watched(self, attempt: Attempt) -> Ended:
         """Run the attempt as a task of its own, so that it can be stopped without stopping the loop."""
@@ -257,7 +259,7 @@ class Drain:
         finally:
             self._attempt = self._attempt_task = None
 
-    async def _ended(self, ended: Ended) -> None:
+    async def _ended(self, ended: Ended, key: AttemptKey) -> None:
         await self._queue_written()
         if ended.outcome is Outcome.PASSED:
             self.tally.passed += 1
@@ -269,11 +271,12 @@ class Drain:
         if cause == HOST_HELD:
             self._held_by_other = True
             return
-        twice = cause is not None and cause == self._last_cause
+        tried_again = cause in DOWNFALLS and key.id == self._last_id  # that has a limit of its own
+        twice = cause is not None and cause == self._last_cause and not tried_again
         if ended.slot_dirty or twice or cause == NOT_OURS:
             await self._pause_for(cause or "stop-incomplete", ended)
         if ended.outcome is not Outcome.CANCELLED:
-            self._last_cause = cause
+            self._last_cause, self._last_id = cause, key.id
 
     async def _emptied(self) -> bool:
         """End a cancelled experiment's engine; False when something of it remains."""

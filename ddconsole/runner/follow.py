@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ddconsole.runner.session import Session
 
 RETRY_S = 1.0
-"""Seconds before the host is asked again when it could not run the command that follows the log."""
+"""Seconds before the host is asked again when the command that follows the log could not run, or had nothing."""
 
 SHOW_EVERY_S = 0.1
 """Log lines reach the feed in batches this far apart at the closest, so that a flood costs ten events a second."""
@@ -92,11 +92,11 @@ class LogFollower:
 
     async def _follow(self) -> None:
         while True:
-            try:
+            before = self.offset
+            with contextlib.suppress(HostError):  # too busy for one more command: the log is there, so is the offset
                 await self._session.on_host(self._read)
-            except HostError:  # too busy for one more command: the log is still there, and so is the offset
-                await self._clock.sleep(RETRY_S)
-            await self._clock.sleep(SHOW_EVERY_S)
+            # a stream that ended without a byte: the log was wiped away, or nobody can follow it just now
+            await self._clock.sleep(SHOW_EVERY_S if self.offset > before else RETRY_S)
 
     async def _read(self, host: Host) -> None:
         """Follow from the offset on until the stream ends; a lost connection is told to the session."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ddconsole.core.errors import Failure, UnreachableError
@@ -11,8 +12,9 @@ from ddconsole.core.events import PassFinished, PassStarted, RequestDone, Warned
 from ddconsole.passes.base import PassContext
 from ddconsole.passes.roundtrip import round_trip
 from ddconsole.runner.beside import Beside
+from ddconsole.runner.downfall import downfall
 from ddconsole.runner.pace import Pace
-from ddconsole.runner.phases import AttemptFailed, in_phase
+from ddconsole.runner.phases import AttemptFailed
 from ddconsole.runner.tasks import end_task
 
 if TYPE_CHECKING:
@@ -103,6 +105,7 @@ class Measuring:
             trip_s = await round_trip(base_url, clock)
             with Beside(self._bench.engine, base_url, self._occupant.follower) as beside:
                 result = await self._guarded(measuring, repeat, base_url, beside)
+            result.summary["boot"] = self._occupant.name
             result.summary["round_trip_ms"] = None if trip_s is None else round(trip_s * 1000, 3)
             seconds = round(clock.monotonic() - began, 3)
         await self._check_line(result)
@@ -131,6 +134,8 @@ class Measuring:
             on_request=on_request,
             flush=lambda: self._bench.engine.flush(base_url),
             enough=pace,
+            time_left=self._pace.left_s,
+            another=pace.another,
             counts=beside.counts,
         )
         work = asyncio.create_task(measuring.run(context), name=f"pass-{measuring.name}")
@@ -174,7 +179,10 @@ class Measuring:
         if liveness.alive:
             return
         await self._occupant.follower.drain()
-        raise AttemptFailed(in_phase(self._occupant.follower.tracker.failure(liveness.exit_status), f"pass:{name}"))
+        failure = await downfall(host, self._occupant.launched)
+        if failure is None:
+            failure = self._occupant.follower.tracker.failure(liveness.exit_status, liveness.notes)
+        raise AttemptFailed(replace(failure, phase=f"pass:{name}"))  # the log only knows that it was ready
 
     async def _check_line(self, result: PassResult) -> None:
         """Requests that failed with the line do not count against the engine: the pass is measured again."""

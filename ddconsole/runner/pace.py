@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ddconsole.core.early import hopeless, out_of_time
+from ddconsole.core.early import HOPELESS_CODE, hopeless, out_of_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,6 +32,10 @@ class Pace:
         """A repeat begins, and its time box with it."""
         self._since = self._clock.monotonic()
 
+    def left_s(self) -> float | None:
+        """Seconds until the box is used up, at or below zero when it is; None without a box."""
+        return None if self._box_s is None else self._box_s - (self._clock.monotonic() - self._since)
+
     def of(self, name: str) -> PassPace:
         """The look-out for one measurement of a pass."""
         return PassPace(self, self._best.get(name))
@@ -55,3 +59,8 @@ class PassPace:
         stop = self._pace.look(records, total, self._best)
         self.stop = self.stop or stop
         return stop is not None
+
+    def another(self) -> bool:
+        """Whether a further level is worth its time: the config is not hopeless, and the box is not used up."""
+        left = self._pace.left_s()
+        return (self.stop is None or self.stop.code != HOPELESS_CODE) and (left is None or left > 0)

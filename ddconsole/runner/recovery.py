@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 from ddconsole.core.events import ExperimentFinished, Warned
 from ddconsole.core.experiment import Outcome
 from ddconsole.core.queue import SetPaused
+from ddconsole.core.retries import CONSOLE_ENDED, try_words
 
 if TYPE_CHECKING:
-    from ddconsole.core.ports import AttemptKey, Clock
+    from datetime import datetime
+
+    from ddconsole.core.errors import Failure
+    from ddconsole.core.ports import AttemptKey, Clock, Store
     from ddconsole.runner.database import Database
     from ddconsole.runner.journal import Journal
     from ddconsole.runner.slot import EngineSlot
@@ -37,8 +41,13 @@ async def _interrupt(journal: Journal, clock: Clock, key: AttemptKey) -> None:
     await journal.emit(
         ExperimentFinished(Outcome.INTERRUPTED.value, verdict),
         key,
-        also=lambda store: store.finish_attempt(key, Outcome.INTERRUPTED, {}, None, at),
+        also=lambda store: _close(store, key, at),
     )
+
+
+def _close(store: Store, key: AttemptKey, at: datetime) -> None:
+    store.cut_attempt(key, CONSOLE_ENDED)
+    store.finish_attempt(key, Outcome.INTERRUPTED, {}, None, at)
 
 
 async def find_engines(database: Database, journal: Journal, slot: EngineSlot, profile: str) -> None:
@@ -50,5 +59,16 @@ async def find_engines(database: Database, journal: Journal, slot: EngineSlot, p
     for kept in await database.do(lambda store: store.engines(profile)):
         if slot.occupant is not None:
             await slot.empty()
-        if not await slot.adopt(kept):
-            await journal.emit(Warned(f"the engine of {kept.key.id} had ended; nothing of it is left"), kept.key)
+        if await slot.adopt(kept):
+            continue
+        await journal.emit(Warned(f"the engine of {kept.key.id} had ended; nothing of it is left"), kept.key)
+        if slot.went_down is not None:
+            await _blame(database, journal, profile, slot.went_down)
+
+
+async def _blame(database: Database, journal: Journal, profile: str, failure: Failure) -> None:
+    """The console did not end alone: the attempt that ran then counts among those that took the host down."""
+    key = await database.do(lambda store: store.blame(profile, failure.cause))
+    if key is not None:
+        cuts = await database.do(lambda store: store.cuts(profile, key.id))
+        await journal.emit(Warned(f"{key.id} was cut when {failure.what}: {try_words(cuts)}"), key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import secrets
 from dataclasses import dataclass
@@ -9,8 +10,11 @@ from typing import TYPE_CHECKING
 
 from ddconsole.core.errors import Failure, HostError, UnreachableError
 from ddconsole.core.events import Warned
+from ddconsole.engines.sglang.masking import Masker
+from ddconsole.runner.downfall import downfall
 from ddconsole.runner.follow import LogFollower
 from ddconsole.runner.phases import AttemptFailed
+from ddconsole.runner.retention import prune_runs
 
 if TYPE_CHECKING:
     from ddconsole.core.config import Effective
@@ -51,6 +55,8 @@ class EngineSlot:
         self._journal = journal
         self._database = database
         self.occupant: Occupant | None = None
+        self.went_down: Failure | None = None
+        """What the engine that was last found dead by `adopt` had taken down with it."""
 
     async def launch(self, plan: LaunchPlan, effective: Effective, key: AttemptKey) -> Occupant:
         """Start an engine in the empty slot. It is on record before anything else is done with it.
@@ -65,6 +71,8 @@ class EngineSlot:
         await self._database.do(lambda store: store.plan_engine(key, name, as_json))
         launched = await self._started(plan, name)
         await self._database.do(lambda store: store.remember_engine(name, launched))
+        with contextlib.suppress(HostError):  # a full or busy host: the next launch tidies up
+            await self._session.on_host(lambda host: prune_runs(host, launched.state_dir))
         return self._occupy(name, launched, as_json, key)
 
     async def _started(self, plan: LaunchPlan, name: str) -> Launched:
@@ -72,6 +80,10 @@ class EngineSlot:
         host = await self._session.host()
         try:
             return await self._bench.launcher.launch(host, plan, name)
+        except HostError as error:  # what the host printed of the start may hold anything
+            masker = Masker(tuple(plan.secret_env.values()))
+            evidence = tuple(map(masker.text, error.evidence))
+            raise HostError(masker.text(error.what), evidence=evidence, advice=error.advice) from None
         except UnreachableError as error:
             await self._session.give_up(host, error.what)
             found = await self._session.on_host(lambda host: self._bench.launcher.find(host, name))
@@ -89,7 +101,7 @@ class EngineSlot:
 
     async def adopt(self, kept: KeptEngine) -> bool:
         """Take an engine that an earlier console started back into the slot. False when it is dead."""
-        found = kept.launched
+        self.went_down, found = None, kept.launched
         if found is None:
             found = await self._session.on_host(lambda host: self._bench.launcher.find(host, kept.name))
         if found is None:
@@ -102,6 +114,7 @@ class EngineSlot:
         if liveness.alive:
             await self._journal.emit(Warned(f"found the engine of {kept.key.id} again, pid {launched.pid}"), kept.key)
             return True
+        self.went_down = await self._session.on_host(lambda host: downfall(host, launched))
         await self.empty()
         return False
 

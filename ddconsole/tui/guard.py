@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
 SIGNALS = (signal.SIGHUP, signal.SIGTERM)
 
@@ -26,6 +27,31 @@ class TerminalGuard:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.add_signal_handler(number, self._lost, f"got {number.name}")
+
+        self._heed_continue_only_after_a_stop()
+
+    def _heed_continue_only_after_a_stop(self) -> None:
+        """A terminal that closes sends SIGHUP and SIGCONT; Textual would start its input threads a second time.
+
+        Those wait for each other at the end, or spin on a terminal that is gone. Coming back is for who was suspended.
+        """
+        stop, go_on = signal.getsignal(signal.SIGTSTP), signal.getsignal(signal.SIGCONT)
+        suspended = False
+
+        def stopped(number: int, frame: FrameType | None) -> None:
+            nonlocal suspended
+            suspended = True
+            if callable(stop):
+                stop(number, frame)
+
+        def continued(number: int, frame: FrameType | None) -> None:
+            nonlocal suspended
+            if suspended and callable(go_on):
+                suspended = False
+                go_on(number, frame)
+
+        signal.signal(signal.SIGTSTP, stopped)
+        signal.signal(signal.SIGCONT, continued)
 
     def unwatch_signals(self) -> None:
         """Give the signals back."""

@@ -27,7 +27,10 @@ _ESCAPES = re.compile(
     """,
     re.VERBOSE,
 )
-_CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_CONTROL = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+"""Controls, direction marks, and what nobody sees; the joiners of emoji and scripts stay."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 _ERROR = re.compile(

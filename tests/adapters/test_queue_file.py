@@ -117,3 +117,13 @@ def test_what_is_left_out_does_not_move_the_place_of_a_mistake() -> None:
         queue_file.read_command(text.encode(), "q.yaml", "lab", context(queue), without=("E1",))
     assert queue_file.read_command(text.encode(), "q.yaml", "lab", context(queue), without=("E3",))[0] is None
     assert queue_file.read_sheet(text.encode(), "q.yaml", "lab").of == ("E1", "E2", "E3")
+
+
+@pytest.mark.parametrize("entries", ["", " []", " null"])
+def test_a_document_that_was_cut_off_removes_nothing(entries: str) -> None:
+    """No entry of many: refused with its line; the queue keeps all."""
+    queue = queue_of(2)
+    whole = written(queue)
+    cut = whole[: whole.index("experiments:") + len("experiments:")] + entries + "\n"
+    with pytest.raises(UsageError, match="experiments is empty, and so nothing is changed"):
+        read(cut, queue)

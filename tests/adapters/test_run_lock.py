@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from ddconsole.core.errors import RefusedError
 
 HOLD = """
 import sys
+import threading
 from pathlib import Path
 from ddconsole.adapters.run_lock import run_lock
 run_lock(Path(sys.argv[1]), "ct200").acquire()
@@ -50,3 +53,18 @@ def test_hosts_have_locks_of_their_own_closed_to_others(tmp_path: Path) -> None:
     first.release()
     assert not first.is_held()
     second.release()
+
+
+def test_who_only_looks_keeps_nobody_from_starting(tmp_path: Path) -> None:
+    """A look of another process at the wrong instant is waited out, and looking makes no file."""
+    lock = run_lock(tmp_path, "ct200")
+    assert not lock.is_held()
+    assert not (tmp_path / "runs").exists()
+    lock.acquire()
+    lock.release()
+    (path,) = (tmp_path / "runs").glob("*.lock")
+    looking = os.open(path, os.O_RDONLY)
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    threading.Timer(0.02, os.close, [looking]).start()
+    lock.acquire()
+    assert lock.is_held()

@@ -153,7 +153,8 @@ def test_a_log_that_was_cut_anywhere_opens_with_a_prefix_of_what_was_done(tmp_pa
     main, log = path.read_bytes(), path.with_name("x.db-wal").read_bytes()
     store.close()
     seen = set()
-    for cut in range(0, len(log), 1009):
+    odd = (*range(1, 33), *range(33, 57), *range(len(log) - 24, len(log)))  # the log's head, a frame's head, the end
+    for cut in sorted({*range(0, len(log), 1009), *odd}):
         folder = tmp_path / str(cut)
         folder.mkdir()
         (folder / "x.db").write_bytes(main)

@@ -1,15 +1,14 @@
 """The measuring client against the truth, and beside its peers on the same server, as ratios.
 
-    python -m tests.benchmarks.bench_client [--quick] [--aiperf PATH] [--guidellm PATH] [--observed URL]
+    python -m tests.benchmarks.bench_client [--quick] [--aiperf PATH] [--guidellm PATH] [--sglang PYTHON]
 
 1. *Error*: what the client says of TTFT and of the gaps between chunks against the server's own send stamps (one
    monotonic clock for both processes), for 1, 16 and 64 streams. The 99th percentile has to stay within the event
    loop's lag that the client itself reports for the level, and 2 ms.
 2. *Cost*: CPU seconds for 1,000 output tokens, and the highest token rate, beside a plain httpx loop that reads the
    same stream (lines, JSON, usage) and keeps nothing. Ours has to cost less than half.
-3. *Peers*, where they are installed: AIPerf's cost on the same load, and our figures on `guidellm mock-server`.
-4. *The observed*: with `--observed URL` of a chat server that ends its streams with `timings` (llama.cpp's does), its
-   own decode rate under our client at concurrency 1 against that under a bare curl.
+3. *Peers*, where they are installed: AIPerf's cost on the same load, and our figures on `guidellm mock-server` beside
+   SGLang's own client. Each of them within 3 %.
 
 `--aiperf` and `--guidellm` name programs in environments of their own (`pip install aiperf==0.13.0`,
 `pip install guidellm==0.8.1`).

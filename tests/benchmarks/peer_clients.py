@@ -1,4 +1,4 @@
-"""The peers of the client's benchmark: AIPerf, GuideLLM's mock server, and an engine that tells its own rate.
+"""The peers of the client's benchmark: AIPerf, and SGLang's own client on GuideLLM's mock server.
 
 Each needs a program from an environment of its own, and is skipped, and said to be, where there is none.
 """
@@ -19,14 +19,14 @@ import tempfile
 import time
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import httpx
 
 from ddconsole.adapters.clock import SystemClock
 from ddconsole.core.experiment import Workload
 from ddconsole.core.levels import summarise_level
-from ddconsole.core.ports import Answer, HttpRequest, Prompt
+from ddconsole.core.ports import Prompt
 from ddconsole.engines.sglang.dialect import ChatDialect
 from ddconsole.passes.base import PassContext
 from ddconsole.passes.load import closed_loop
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CHEAPER_THAN = 0.5
-SLOWED_BY = 0.05
-"""Share of an engine's own decode rate that our measuring may cost it."""
-
 THEIRS = {
     "SGLang bench_serving": (216.5, 10.81, 10.81, 283.5),
     "vllm bench serve": (218.4, 10.56, 10.73, 285.5),
@@ -75,7 +72,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Where the peers are."""
     parser.add_argument("--aiperf", default=shutil.which("aiperf"), help="AIPerf's program")
     parser.add_argument("--guidellm", default=shutil.which("guidellm"), help="GuideLLM's program")
-    parser.add_argument("--observed", help="URL of a chat server whose last chunk has `timings`, as llama.cpp's has")
+    parser.add_argument("--sglang", default=_sglang(), help="the Python of an environment with SGLang and a tokenizer")
+
+
+def _sglang() -> str | None:
+    """Where `make real-sglang` puts it."""
+    found = Path.home() / ".cache/ddconsole-real/sglang-0.5.23/venv/bin/python"
+    return str(found) if found.exists() else None
 
 
 def run(options: argparse.Namespace, our_cost: float) -> bool:
@@ -87,15 +90,9 @@ def run(options: argparse.Namespace, our_cost: float) -> bool:
     else:
         say("AIPerf: not installed, skipped (pip install aiperf==0.13.0 in an environment of its own)")
     if options.guidellm:
-        fine &= on_mock_server(options.guidellm)
+        fine &= on_mock_server(options.guidellm, options.sglang)
     else:
         say("guidellm mock-server: not installed, skipped (pip install guidellm==0.8.1 in an environment of its own)")
-    if options.observed:
-        fine &= observed(options.observed)
-    else:
-        with stamped(ttft_s=0.05, gap_s=0.02, chunks=12) as url:
-            say("the observed: no --observed URL of a real engine; on the stamped server, which costs no CPU:")
-            fine &= observed(url)
     return fine
 
 
@@ -159,32 +156,69 @@ def _aiperf(program: str, url: str, home: Path, requests: int) -> float | None:
 # --- GuideLLM's mock server
 
 
-def on_mock_server(program: str) -> bool:
+def on_mock_server(program: str, sglang: str | None) -> bool:
     """Our figures on TTFT 200 ms and ITL 10 ms: 20 requests, 64 tokens in and out, concurrency 4.
 
-    Beside them, in turns on the same server, a plain loop with the formulas of vLLM's and SGLang's benches; the two
-    have to agree.
+    Beside them, in turns on the same server, SGLang's own `bench_serving` where it is installed, and a plain loop with
+    the formulas of vLLM's and SGLang's benches; ours has to agree with each.
     """
     port = _free_port()
     argv = [program, "mock-server", "--host", "127.0.0.1", "--port", str(port), "--ttft-ms", "200", "--itl-ms", "10"]
+    rounds: dict[str, list[Figures]] = {"ours": [], "vLLM's and SGLang's, in a plain loop": []}
     with subprocess.Popen(
         argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     ) as process:
         try:
             url = f"http://127.0.0.1:{port}"
             _await_port(url, process)
-            rounds = [(asyncio.run(_ours_on_mock(url)), asyncio.run(_vllm_on_mock(url))) for _ in range(5)]
+            for _ in range(5):
+                for name, taken in zip(rounds, (_ours_on_mock, _vllm_on_mock), strict=False):
+                    rounds[name].append(asyncio.run(taken(url)))
+                if sglang is not None:
+                    rounds.setdefault("SGLang bench_serving", []).append(_sglang_on_mock(url, sglang))
         finally:
             os.killpg(process.pid, 15)
-    ours, plain = (_medians([pair[side] for pair in rounds]) for side in (0, 1))
-    ratios = [tuple(one / other for one, other in zip(*pair, strict=True)) for pair in rounds]
-    off = max(abs(statistics.median(column) - 1) for column in zip(*ratios, strict=True))
-    say("guidellm mock-server                        TTFT ms   ITL ms  TPOT ms  output tok/s")
-    kept = {f"{name} (kept, idle machine)": figures for name, figures in THEIRS.items()}
-    for name, row in {"ours": ours, "vLLM's and SGLang's, in a plain loop": plain, **kept}.items():
-        say(f"{name:42} {row[0]:8.1f} {row[1]:8.2f} {row[2]:8.2f} {row[3]:13.1f}")
-    say(f"ours is off the plain loop by at most {off:.1%}  {'ok' if off <= WITHIN else 'BROKEN'}")
-    return off <= WITHIN
+    say("guidellm mock-server                        TTFT ms   ITL ms  TPOT ms  output tok/s   ours is off by at most")
+    fine = True
+    for name, rows in rounds.items():
+        off = _off(rounds["ours"], rows)
+        fine &= off <= WITHIN
+        word = "" if name == "ours" else f"{off:10.1%}  {'ok' if off <= WITHIN else 'BROKEN'}"
+        say(_line(name, _medians(rows)) + word)
+    for name, figures in THEIRS.items():
+        say(_line(f"{name} (kept, idle machine)", figures))
+    return fine
+
+
+def _line(name: str, row: Figures) -> str:
+    return f"{name:42} {row[0]:8.1f} {row[1]:8.2f} {row[2]:8.2f} {row[3]:13.1f}"
+
+
+def _off(ours: list[Figures], theirs: list[Figures]) -> float:
+    """The largest of the four medians of the rounds' ratios, less one."""
+    ratios = [tuple(a / b for a, b in zip(*pair, strict=True)) for pair in zip(ours, theirs, strict=True)]
+    return max(abs(statistics.median(column) - 1) for column in zip(*ratios, strict=True))
+
+
+def _sglang_on_mock(url: str, python: str) -> Figures:
+    """By SGLang's own client, from the environment of `make real-sglang` with its tokenizer."""
+    tokenizer = Path(python).parents[2] / "smollm2-135m"
+    argv = [
+        python, "-m", "sglang.bench_serving", "--backend", "sglang-oai-chat", "--base-url", url, "--dataset-name",
+        "random-ids", "--random-input-len", "64", "--random-output-len", "64", "--random-range-ratio", "1.0",
+        "--num-prompts", str(len(MOCK_PROMPTS)), "--max-concurrency", "4", "--model", asyncio.run(_model(url)),
+        "--tokenizer", str(tokenizer), "--disable-tqdm", "--warmup-requests", "1",
+    ]  # fmt: skip
+    kernels = Path(__file__).parents[1] / "real_engines"
+    env = os.environ | {
+        "PYTHONPATH": str(kernels), "SGLANG_USE_CPU_ENGINE": "1", "HF_HUB_OFFLINE": "1", "NO_PROXY": "127.0.0.1",
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(argv, env=env, cwd=folder, capture_output=True, text=True, timeout=180, check=True)
+    wanted = ("Mean TTFT (ms)", "Mean ITL (ms)", "Mean TPOT (ms)", "Output token throughput (tok/s)")
+    said = dict(line.split(":", 1) for line in done.stdout.splitlines() if line.count(":") == 1)
+    ttft, itl, tpot, rate = (float(said[name]) for name in wanted)
+    return ttft, itl, tpot, rate
 
 
 def _medians(rows: list[Figures]) -> Figures:
@@ -260,64 +294,3 @@ def _await_port(url: str, process: subprocess.Popen[bytes]) -> None:
             return
         time.sleep(0.2)
     raise SystemExit("guidellm's mock server did not start")
-
-
-# --- the observer must not slow the observed
-
-
-class TimingsDialect:
-    """The chat dialect, and what the server says of its own rate."""
-
-    name = "timings"
-
-    def __init__(self) -> None:
-        self._chat = ChatDialect(model="m")
-        self.rates: list[float] = []
-
-    def request(self, prompt: Prompt, workload: Workload, *, ignore_eos: bool = False) -> HttpRequest:
-        request = self._chat.request(prompt, workload)
-        return HttpRequest(request.path, {**request.body, "cache_prompt": False})
-
-    def read(self, answer: Answer, data: str) -> None:
-        self._chat.read(answer, data)
-        if '"predicted_per_second"' in data:
-            self.rates.append(float(json.loads(data)["timings"]["predicted_per_second"]))
-
-
-def observed(url: str) -> bool:
-    """The engine's own decode rate under a bare curl and under our client at concurrency 1, in turns."""
-    if shutil.which("curl") is None:
-        say("the observed: no curl here, skipped")
-        return True
-    bare: list[float] = []
-    under: list[float] = []
-    for _ in range(4):
-        bare += [_curl_rate(url) for _ in range(4)]
-        under += asyncio.run(_our_rates(url, 4))
-    share = statistics.median(under) / statistics.median(bare)
-    fine = share >= 1 - SLOWED_BY
-    say(
-        f"the observed: {statistics.median(bare):.1f} tok/s by its own word under curl, "
-        f"{statistics.median(under):.1f} under our client ({share - 1:+.1%})  {'ok' if fine else 'BROKEN'}"
-    )
-    return fine
-
-
-def _body() -> dict[str, Any]:
-    prompt = Prompt("p", "Write a function that adds two numbers.", 48)
-    return TimingsDialect().request(prompt, Workload()).body
-
-
-def _curl_rate(url: str) -> float:
-    argv = ["curl", "-sN", "--noproxy", "*", "-H", "Content-Type: application/json", "-d", json.dumps(_body())]
-    done = subprocess.run([*argv, f"{url}/v1/chat/completions"], capture_output=True, text=True, check=True)
-    (line,) = (line for line in done.stdout.splitlines() if '"predicted_per_second"' in line)
-    return float(json.loads(line.removeprefix("data: "))["timings"]["predicted_per_second"])
-
-
-async def _our_rates(url: str, count: int) -> list[float]:
-    dialect = TimingsDialect()
-    context = PassContext(url, dialect, Workload(), SystemClock(), lambda *_: None)
-    prompts = [Prompt(f"p{n}", "Write a function that adds two numbers.", 48) for n in range(count)]
-    await closed_loop(context, prompts, 1, lambda _: None)
-    return dialect.rates

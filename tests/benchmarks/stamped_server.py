@@ -6,7 +6,6 @@ Prints its port and serves until its standard input closes. The request's `scrip
 request has none: `{"ttft_s": 0.2, "gap_s": 0.01, "chunks": 100, "tokens": 4}`. Each chunk
 holds `tokens` more tokens in its cumulative usage and `sent`, the monotonic clock of this machine when it was written.
 A gap of 0 writes as fast as it can.
-The last chunk has `timings` as llama.cpp's server has them: its own decode rate.
 """
 
 from __future__ import annotations
@@ -54,7 +53,6 @@ async def _stream(writer: asyncio.StreamWriter, script: dict[str, Any]) -> None:
     """Write the scripted chunks, each at its due time."""
     writer.write(HEAD)
     due = time.monotonic() + script["ttft_s"]
-    began = due
     tokens, text = 0, " " + " ".join((WORDS * script["tokens"])[: script["tokens"]])
     for _ in range(script["chunks"]):
         if writer.transport.is_closing():
@@ -68,8 +66,7 @@ async def _stream(writer: asyncio.StreamWriter, script: dict[str, Any]) -> None:
             await writer.drain()
         due += script["gap_s"]
     details = {"spec_verify_ct": script["chunks"], "spec_num_correct_drafts": tokens - script["chunks"]}
-    timings = {"predicted_n": tokens, "predicted_per_second": tokens / max(time.monotonic() - began, 1e-9)}
-    last = json.dumps({"choices": [], "sglext": {"spec_tokens_details": details}, "timings": timings})
+    last = json.dumps({"choices": [], "sglext": {"spec_tokens_details": details}})
     writer.write(_framed(_chunk("", tokens, time.monotonic(), "stop")) + _framed(last) + _framed("[DONE]"))
     writer.write(b"0\r\n\r\n")
     await writer.drain()

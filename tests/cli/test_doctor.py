@@ -13,15 +13,21 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes.recorded_host import RecordedConnector, RecordedHost, recorded
 
-from ddconsole.adapters.profile_file import shipped_text
+from ddconsole.adapters.paths import Paths
+from ddconsole.adapters.profile_file import load_profile, shipped_text
+from ddconsole.adapters.store import SqliteStore
 from ddconsole.cli import wiring
-from ddconsole.core.errors import HostError
+from ddconsole.core.config import effective_config
+from ddconsole.core.errors import Failure, HostError
+from ddconsole.core.events import utc_text
+from ddconsole.core.experiment import Outcome
 
 GOLDEN = Path(__file__).parent / "data" / "doctor"
 UPDATE = "DDCONSOLE_UPDATE_GOLDEN"
@@ -182,6 +188,27 @@ def test_json_has_findings_with_advice_and_topic_and_the_facts(
     assert facts["peer_to_peer"] is True
     assert len(facts["cards"]) == 8
     assert facts["target"]["shards"] == 64
+
+
+def test_a_config_that_failed_here_before_is_told(host: RecordedHost, ddconsole: Callable[..., Any]) -> None:
+    """By id, cause and when; another spelling of the same engine is the same config."""
+    ddconsole("queue", "ct200", "list")
+    store, at = SqliteStore(Paths.from_environment().database), datetime(2026, 12, 1, 14, 2, tzinfo=UTC)
+    first = store.queue("ct200").items[0]
+    assert first.config is not None
+    effective = effective_config(first.config, load_profile("ct200").profile.knobs.topk.rule)
+    failure = Failure("gpu-oom", "GPU 5 is out of memory", ("…",), "free the card")
+    failed = {"id": first.id, "outcome": "failed", "effective": effective.to_json(), "measured_on": "ct200",
+              "failure": failure.to_json(), "finished_at": utc_text(at)}  # fmt: skip
+    key = store.begin_attempt("ct200", first.id, {}, at)
+    store.finish_attempt(key, Outcome.FAILED, failed | {"attempt": 1}, failure, at)
+    store.close()
+    spec = [f"b={first.config.block_size}", f"B={first.config.budget}", f"K={first.config.topk}"]
+    found = {one["code"]: one for one in ddconsole("doctor", "ct200", *spec, "--json").json["findings"]}
+    assert f"{first.id} gpu-oom, 2026-12-01 14:02 UTC" in found["failed-before"]["text"]
+    assert "free the card" in found["failed-before"]["advice"]
+    other = ddconsole("doctor", "ct200", "b=8", "B=99", "--json").json["findings"]
+    assert "failed-before" not in [one["code"] for one in other]
 
 
 def test_text_of_the_host_reaches_the_terminal_as_text(host: RecordedHost, ddconsole: Callable[..., Any]) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ddconsole.cli import common
 from ddconsole.core.experiment import Outcome
 from ddconsole.core.queue import Hold
 
@@ -262,3 +264,17 @@ def test_a_drafter_at_another_block_size_is_warned_of(ddconsole: Callable[..., A
     """In the list and in the document."""
     ddconsole("queue", "ct200", "add", "b=16", "B=26")
     assert "⚠ trained at 8" in ddconsole("queue", "ct200", "list").out
+
+
+def test_specs_from_a_standard_input_that_is_closed_or_no_text(
+    ddconsole: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bad usage with a sentence; nothing is queued."""
+    refused = ddconsole("queue", "demo", "add", "-", stdin=b"b=8 B=30\n\xff\xfe\n")
+    assert refused.code == 2
+    assert "standard input is no UTF-8 at byte 9" in refused.err
+    monkeypatch.setattr(common, "sys", SimpleNamespace(stdin=None))
+    refused = ddconsole("queue", "demo", "add", "-")
+    assert refused.code == 2
+    assert "`-` reads standard input, and that is closed" in refused.err
+    assert len(ddconsole("queue", "demo", "list", "--json").json["items"]) == 3

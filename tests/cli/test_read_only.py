@@ -15,7 +15,7 @@ CHANGES = (
     "queue demo add b=8 B=32", "queue demo next b=8 B=32", "queue demo sweep b=8 B=20,24",
     "queue demo edit E1 B=32", "queue demo hold E1", "queue demo release E3", "queue demo move E2 top",
     "queue demo remove E1", "queue demo undo", "queue demo idea a-thought", "queue demo clone E1 B=40",
-    "run demo", "profiles new mine",
+    "run demo", "profiles new mine", "engine demo stop", "engine demo restore", "engine demo promote E1",
 )  # fmt: skip
 LOOKS = ("queue demo list", "queue demo list --json", "results demo list", "profiles list", "queue demo history",
          "queue demo add b=8 B=32 --dry-run", "engine demo status", "events demo")  # fmt: skip

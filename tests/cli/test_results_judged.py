@@ -62,6 +62,7 @@ def test_list_says_who_is_fastest_or_that_nobody_is(ddconsole: Callable[..., Any
     words = ddconsole("results", "demo").out
     assert "plateau, no winner: E6, E7 are not distinguishable (best measured E6" in words
     assert "boots" in words.splitlines()[0]
+    assert "to confirm the best (E6, E7, E5) and their control (E4):" in words
     assert "  ddconsole queue demo clone E6 suite=confirm\n" in words
     document = ddconsole("results", "demo", "list", "--json").json
     (standing,) = document["standings"]

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ddconsole.adapters.paths import Paths
 from ddconsole.adapters.profile_file import load_profile
+from ddconsole.adapters.run_lock import run_lock
 from ddconsole.adapters.store import SqliteStore
 from ddconsole.cli import watching
 from ddconsole.cli.events import Tail
@@ -105,6 +107,29 @@ def test_when_the_time_is_up_it_says_so_and_why_it_would_never_end(
     assert "E2 has not ended within 0 s; it goes on" in answer.err
 
 
+def test_a_queue_that_nobody_runs_is_said_once_with_the_remedy(
+    ddconsole: Callable[..., Any], seeded: SqliteStore
+) -> None:
+    """For an experiment and for idle; somebody may start it yet, so it goes on waiting."""
+    for what in ("E1", "idle", "IDLE"):
+        answer = ddconsole("wait", "demo", what, "--timeout", "0.6")
+        assert answer.code == 1
+        assert answer.err.count("no ddconsole runs this queue, so nothing of it starts") == 1
+        assert "start it with: ddconsole run demo" in answer.err
+
+
+def test_a_runner_that_is_killed_while_one_waits_is_noticed(ddconsole: Callable[..., Any], seeded: SqliteStore) -> None:
+    """It writes nothing when it dies; its lock goes with it."""
+    lock = run_lock(Paths.from_environment().state, "demo")
+    lock.acquire()
+    looks = iter([True, True, False])
+    seen = watching.changes(seeded, time.monotonic() + 5, lambda: next(looks), sleep=lambda seconds: None)
+    assert [next(seen), next(seen)] == [True, False]
+    assert "no ddconsole runs" not in ddconsole("wait", "demo", "idle", "--timeout", "0").err
+    lock.release()
+    assert "no ddconsole runs" in ddconsole("wait", "demo", "idle", "--timeout", "0").err
+
+
 def test_there_is_nothing_to_wait_for_under_an_unknown_name(ddconsole: Callable[..., Any]) -> None:
     """Bad usage, not a failure."""
     assert ddconsole("wait", "demo", "E99", "--json").json["error"]["what"].startswith("E99 is not in this queue")
@@ -121,7 +146,7 @@ def test_a_look_costs_nothing_while_nothing_changes_and_ends_at_the_deadline(see
         other.append_event("demo", Event(0, NOW, Warned("x")))
         other.close()
 
-    looks = sum(1 for _ in watching.changes(seeded, time.monotonic() + 0.02, sleep))
+    looks = sum(1 for _ in watching.changes(seeded, time.monotonic() + 0.02, sleep=sleep))
     assert looks == len(slept) + 1
     assert all(seconds <= 0.02 for seconds in slept)
 

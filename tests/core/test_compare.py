@@ -81,6 +81,28 @@ def test_only_shared_prompts_are_compared() -> None:
     assert abs(found.delta_pct - 10) < 1e-9
 
 
+def test_prompts_that_were_asked_otherwise_are_no_pairs() -> None:
+    """The same ids under another length: nothing is paired, so nothing is told apart, and no boots are pooled."""
+    work = {"pass": "coding", "tasks": "small", "max_tokens": 512, "exact_tokens": False}
+    a = item("E1", rates(120, 0, 0), work=work)
+    b = item("E2", rates(100, 0, 0), work=work | {"max_tokens": 64})
+    found = compare(a, b, [a, b])
+    assert found is not None
+    assert (found.pairs, found.ci_pct, found.word) == (0, None, "not distinguishable")
+    assert len(Known([a, b]).boots(a)) == 1
+    alike = compare(a, b | {"work": work}, [a, b])
+    assert alike is not None
+    assert (alike.pairs, alike.word) == (8, "faster")
+
+
+def test_a_chain_that_was_asked_alike_is_the_better_reference() -> None:
+    """Even where another one is newer and of the same suite."""
+    work = {"pass": "coding", "tasks": "small", "max_tokens": 512, "exact_tokens": False}
+    alike = chain("E1", rates(100, 0, 0), work=work, suite="confirm")
+    newer = chain("E10", rates(100, 0, 0), work=work | {"max_tokens": 64})
+    assert reference_of(item("E20", rates(120, 0, 0), work=work), [alike, newer], 8) is alike
+
+
 def test_without_speed_there_is_no_comparison() -> None:
     """A failed attempt has nothing to compare."""
     assert compare(item("A", {}), item("B", rates(100, 0, 0))) is None
@@ -189,6 +211,25 @@ def test_results_on_one_boot_are_one_boot() -> None:
     """A kept engine that was measured twice did not start twice."""
     a = [one | {"boot": "same"} for one in boots("A", [100, 102])]
     assert len(Known(a).boots(a[0])) == 1
+
+
+def test_one_result_on_two_boots_is_two_boots() -> None:
+    """An interruption between two repeats: the engine was started twice, and the spread between the starts counts."""
+    first, second = boots("A", [95, 105])
+    both = first | {"by_boot": {"A-0": first["by_prompt"], "A-1": second["by_prompt"]}}
+    control = boots("B", [100], "chain")[0]
+    assert len(Known([both]).boots(both)) == 2
+    found = compare(both, control, [both, control])
+    assert found is not None
+    assert (found.boots, found.word) == ((2, 1), "not distinguishable")
+    assert found.delta_pct == pytest.approx((math.sqrt(95 * 105) / 100 - 1) * 100)
+
+
+def test_a_boot_that_two_results_share_counts_once() -> None:
+    """One of them had it for one repeat alone."""
+    first, second = boots("A", [95, 105])
+    both = first | {"by_boot": {"A-0": first["by_prompt"], "A-1": second["by_prompt"]}}
+    assert len(Known([both, second]).boots(second)) == 2
 
 
 def test_two_boots_of_one_config_are_compared_with_each_other() -> None:

@@ -19,6 +19,7 @@ from ddconsole.core.gpu import (
     parse_row,
     query_command,
 )
+from ddconsole.core.gpu_levels import not_given_back, parse_levels
 from ddconsole.core.gpu_problem import problem_of
 
 DATA = Path(__file__).parent / "data"
@@ -60,6 +61,14 @@ def test_every_spelling_of_no_value_is_unknown(cell: str) -> None:
     """Never 0, and the row's good fields stay."""
     sample = parse_row(["0", "50", cell], THREE)
     assert sample == GpuSample(0, utilization_pct=50.0, power_w=None)
+
+
+def test_a_card_without_memory_of_its_own_tells_no_memory_and_divides_by_nothing() -> None:
+    """GB10: memory is the host's; power and utilization are told, the power limit is not."""
+    fields = ("index", "memory.total", "memory.used", "utilization.gpu", "power.draw", "power.limit", "temperature.gpu")
+    sample = parse_row(["0", "[N/A]", "[N/A]", "0", "11.17", "[N/A]", "35"], fields)
+    assert sample == GpuSample(0, utilization_pct=0.0, power_w=11.17, temperature_c=35)
+    assert not_given_back(parse_levels("card\t0, GPU-0, [N/A]"), parse_levels("card\t0, GPU-0, [N/A]")) == []
 
 
 def test_a_row_whose_cells_say_that_the_card_is_lost_is_a_lost_card() -> None:

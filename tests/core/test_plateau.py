@@ -3,7 +3,12 @@
 from fakes.results import measured
 
 from ddconsole.core.boots import is_ranked
-from ddconsole.core.plateau import confirm_candidates, standings
+from ddconsole.core.plateau import Candidates, confirm_candidates, standings
+
+
+def ids(chosen: Candidates) -> tuple[list[str], str | None]:
+    return [item["id"] for item in chosen.best], None if chosen.control is None else chosen.control["id"]
+
 
 WOBBLE = (0.02, -0.02, 0.01, -0.01, 0.015, -0.015)
 OTHER = (-0.02, 0.02, -0.015, 0.015, -0.01, 0.01)
@@ -64,8 +69,8 @@ def test_the_best_three_and_their_control_are_to_be_confirmed() -> None:
     """In the quick suite; those that the longer suite has measured are left out."""
     rows = [measured(f"E{n}", 100 + n, budget=8 + n) for n in range(5)] + [measured("E9", 90, budget=None)]
     (standing,) = standings(rows)
-    assert [item["id"] for item in confirm_candidates(standing, rows, 8)] == ["E4", "E3", "E2", "E9"]
+    assert ids(confirm_candidates(standing, rows, 8)) == (["E4", "E3", "E2"], "E9")
     done = [*rows, measured("E20", 104, budget=12, suite="confirm"), measured("E21", 90, budget=None, suite="confirm")]
     quick, confirm = standings(done)
-    assert [item["id"] for item in confirm_candidates(quick, done, 8)] == ["E3", "E2"]
-    assert confirm_candidates(confirm, done, 8) == ()
+    assert ids(confirm_candidates(quick, done, 8)) == (["E3", "E2"], None)
+    assert confirm_candidates(confirm, done, 8) == Candidates()

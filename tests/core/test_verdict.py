@@ -43,7 +43,7 @@ GOOD = {"coding": [coding(FIVE, 5, 5)]}
 
 
 def item(
-    summaries: dict[str, Any], outcome: Outcome = Outcome.PASSED, failure: Failure | None = None
+    summaries: dict[str, Any], outcome: Outcome = Outcome.PASSED, failure: Failure | None = None, **changes: Any
 ) -> dict[str, Any]:
     return result_item(
         id="E17",
@@ -60,6 +60,7 @@ def item(
         measured_on="demo",
         started_at="2026-12-02T14:00:00.000Z",
         finished_at="2026-12-02T14:09:00.000Z",
+        **changes,
     )
 
 
@@ -220,6 +221,36 @@ def test_item_names_its_suite_and_boot() -> None:
     """What pairs and groups results."""
     found = item(GOOD)
     assert (found["suite"], found["boot"]) == ("quick", None)
+
+
+def test_what_the_box_left_out_is_said() -> None:
+    """Levels that were cut, and levels that were never begun; a reason that stands already is not given twice."""
+    boxed = {"throughput": [summary(FIVE, cut=["1/s poisson"], left_out=["2/s poisson", "4/s poisson"])]}
+    line = verdict_line(TREE, boxed, Outcome.PASSED, None)
+    assert " · throughput cut short by the time box: 1/s poisson" in line
+    assert line.endswith(" · throughput left out: 2/s poisson, 4/s poisson (the time box was used up)")
+    ended = {"code": "hopeless", "text": "τ 1.50 after 3 prompts is hopeless against E14's 4.80"}
+    hopeless = {"throughput": [summary(FIVE, cut=["c=1"], left_out=["c=4"], ended_early=ended)]}
+    line = verdict_line(TREE, hopeless, Outcome.PASSED, None)
+    assert line.endswith(f" · throughput ended early: {ended['text']} · throughput left out: c=4")
+
+
+def test_the_boot_is_that_of_the_pass_that_speaks() -> None:
+    """Coding was taken over from an attempt on another engine: its figures are that engine's, whatever ran since."""
+    taken = {"coding": [coding(FIVE, 5, 5, boot="first")], "throughput": [summary(FIVE, boot="second")]}
+    found = item(taken, boot="second")
+    assert (found["boot"], found["by_boot"]) == ("first", None)
+    assert item(GOOD, boot="second")["boot"] == "second"
+
+
+def test_repeats_on_two_boots_are_kept_apart() -> None:
+    """Both together in `by_prompt`, each alone in `by_boot`."""
+    other = [fixture_record(prompt_id=f"p{i}", completion_tokens=100, verify_steps=50) for i in range(5)]
+    repeats = {"coding": [coding(FIVE, 5, 5, boot="first"), coding(other, 5, 5, boot="second")]}
+    found = item(repeats, boot="second")
+    assert found["boot"] == "second"
+    assert [found["by_boot"][boot]["p0"][0] for boot in ("first", "second")] == [481, 100]
+    assert found["by_prompt"]["p0"][0] == 581
 
 
 def test_throughput_speaks_where_there_is_no_coding_pass() -> None:

@@ -141,7 +141,9 @@ def test_an_engine_that_was_left_running_is_shown_and_ended_by_command(cli: Cli)
     assert kept["alive"]
     assert kept["pid"] in cli.engine_pids()
     assert "Decode batch" in cli.run("engine", "e2e", "log").stdout
-    assert cli.json("engine", "e2e", "stop")["stopped"] == [{"id": "E1", "pid": kept["pid"], "remains": []}]
+    (ended,) = cli.json("engine", "e2e", "stop")["stopped"]
+    assert (ended["id"], ended["pid"], ended["remains"]) == ("E1", kept["pid"], [])
+    assert "its processes are gone" in ended["proved"]
     assert cli.engine_pids() == []
     assert cli.json("engine", "e2e", "status")["engines"] == []
 

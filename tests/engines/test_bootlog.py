@@ -238,6 +238,25 @@ def test_one_gpu_has_no_rank_in_its_lines() -> None:
     assert log.progress.finished[Phase.LOAD_TARGET] == 5.0
 
 
+@pytest.mark.parametrize(
+    ("lines", "phase"),
+    [
+        (["Init parallel begin.", "Load weight begin.", "Load weight end."], Phase.LOAD_TARGET),  # a drafter may follow
+        (["server_args={speculative_algorithm='DFLASH'}", "Load weight begin.", "Load weight end."], Phase.LOAD_TARGET),
+        (["server_args={'speculative_algorithm': None}", "Load weight begin.", "Load weight end."], Phase.KV),
+        (["server_args=ServerArgs(x=1, speculative_algorithm=None)", "Load weight begin.", "Load weight end."],
+         Phase.KV),
+        (["Load weight begin.", "Load weight end.", "Load weight begin.", "Load weight end."], Phase.KV),
+        (["Init torch distributed begin.", "Load weight begin.", "Load weight end."], Phase.KV),  # each model by itself
+    ],
+)  # fmt: skip
+def test_once_all_weights_are_in_the_cache_is_next(lines: list[str], phase: Phase) -> None:
+    """A minute may pass before its first line; what dies in it did not die while loading."""
+    log = BootLog()
+    log.feed("".join(f"[2026-11-18 14:02:22] {line}\n" for line in lines).encode(), 0.0)
+    assert log.progress.phase is phase
+
+
 def test_phases_are_measured_by_when_their_lines_arrived() -> None:
     """The slowest rank decides; a phase that comes twice adds up."""
     clock = PhaseClock()

@@ -239,7 +239,7 @@ def test_a_crash_of_the_real_engine_is_named() -> None:
     failure = died((Path(__file__).parent / "data" / "real-0.5.23-cpu-crash.log").read_text())
     assert failure.cause == "missing-kernel"
     assert "copy_all_layer_kv_cache_cpu" in failure.what
-    assert failure.phase == "load_target"
+    assert failure.phase == "kv"
 
 
 def test_every_signature_can_be_told_from_the_next() -> None:

@@ -79,6 +79,7 @@ ROWS = [
      "RuntimeError: Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=0.8. "
      "Raise --mem-fraction-static above 0.87 (minimum viable = x)"),
     ("host-oom", "Out of memory: Killed process 7310 (python) total-vm:1kB, anon-rss:1kB"),
+    ("host-oom", "systemd: ddconsole-E1-1.service: Failed with result 'oom-kill'."),
     ("gpu-busy", "RuntimeError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes. "
      "pre_model_load_memory=33.1, local_gpu_memory=94.0"),
     ("unsupported-card", "Error in function 'TllmGenFmhaRunner' at x/fmhaRunner.cuh:37: Unsupported architecture"),
@@ -177,3 +178,49 @@ def test_an_exit_status_is_worded_honestly(status: int | None, cause: str, words
     assert words in failure.what
     assert "while loading the target" in failure.what
     assert failure.evidence == ("[2026-11-18 14:10:18 TP3] Load weight begin.",)
+
+
+KERNEL = "kernel: [ 8123.5] Out of memory: Killed process 7310 (python) total-vm:9kB, anon-rss:8kB, file-rss:0kB"
+CGROUP = "kernel: [ 8123.5] Memory cgroup out of memory: Killed process 7310 (python) total-vm:9kB"
+UNIT = "systemd: ddconsole-E1.service: A process of this unit has been killed by the OOM killer."
+
+
+def ended(text: str, *notes: str, status: int = 137) -> Failure:
+    """What a tracker says of an engine of whose end the host has notes."""
+    log = BootLog()
+    log.feed(text.encode(), 0.0)
+    return log.failure(status, notes)
+
+
+@pytest.mark.parametrize("note", [KERNEL, CGROUP, UNIT])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[2026-11-18 14:10:18 TP3] Load weight begin.\n",
+        "[2026-11-18 14:10:18] Received sigquit from a child process. It usually means the child failed.\n",
+        "[2026-11-18 14:10:18] Rank 3 scheduler died during initialization (exit code: -9). If exit code is\n",
+    ],
+)
+def test_a_kill_by_the_kernel_is_known_where_the_host_tells_it(text: str, note: str) -> None:
+    """137 alone is no proof; the kernel's or systemd's own line is, and is the evidence."""
+    assert ended(text).cause in ("killed", "child-died")
+    failure = ended(text, note)
+    assert failure.cause == "host-oom"
+    assert note in failure.evidence
+    assert "memory" in failure.advice
+
+
+def test_what_the_log_knows_goes_before_what_the_host_notes() -> None:
+    """The kernel may have killed another process in the same hour; an exception of a rank explains itself."""
+    gpu = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB.\n"
+    assert ended(gpu, KERNEL).cause == "gpu-oom"
+    raised = "[2026-11-18 14:10:18 TP3] Scheduler hit an exception: Traceback (most recent call last):\nKeyError: 'x'\n"
+    assert ended(raised, KERNEL).cause == "exception"
+
+
+def test_notes_that_explain_nothing_stand_behind_the_last_lines() -> None:
+    """systemd tells the signal, which the engine's log cannot."""
+    note = "systemd: ddconsole-E1.service: Main process exited, code=killed, status=9/KILL"
+    failure = ended("[2026-11-18 14:10:18 TP3] Load weight begin.\n", note)
+    assert failure.cause == "killed"
+    assert failure.evidence[-1] == note

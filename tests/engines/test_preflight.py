@@ -264,6 +264,9 @@ async def test_an_engine_on_the_cpu_needs_no_cards(home: Path, make_profile: Mak
     program(home, "my-engine", f"cat <<'END'{HELP}  --device DEVICE\nEND")
     answer = await found(make_profile, Config(Algorithm.OFF), args={"device": "cpu"})
     assert codes(answer.findings) == []
+    assert "jit-cold" not in [one.code for one in answer.findings], "it compiles none of those kernels"
+    on_cards = await found(make_profile, Config(Algorithm.OFF))
+    assert "jit-cold" in [one.code for one in on_cards.findings]
 
 
 async def test_a_lost_connection_ends_the_preflight(make_profile: MakeProfile) -> None:

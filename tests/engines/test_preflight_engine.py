@@ -297,3 +297,8 @@ async def test_what_the_engine_wants_of_its_kernels_is_told(home: Path) -> None:
         "this engine wants flashinfer-python 0.7.2; it is not installed",
         "this engine wants sglang-kernel 0.4.10; 0.4.9 is installed",
     ]
+    elsewhere = Report()
+    read_engine(
+        Profile(schema=1, host="local", engine={"command": ["python3"], "model": "m"}), found, elsewhere, on_cards=False
+    )
+    assert elsewhere.findings == [], "an engine on the CPU calls none of them"

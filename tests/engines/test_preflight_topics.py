@@ -225,7 +225,8 @@ def made_codes() -> dict[str, set[str]]:
     """Levels by code, of every finding that the source makes with a literal code."""
     found: dict[str, set[str]] = {}
     files = [*(ROOT / "ddconsole/engines/sglang/preflight").glob("*.py"), ROOT / "ddconsole/engines/sglang/rules.py",
-             ROOT / "ddconsole/core/config_findings.py", ROOT / "ddconsole/runner/host_facts.py",
+             ROOT / "ddconsole/core/config_findings.py", ROOT / "ddconsole/core/earlier.py",
+             ROOT / "ddconsole/runner/host_facts.py",
              *(ROOT / "ddconsole/engines/launch").glob("*.py")]  # fmt: skip
     for path in files:
         for node in ast.walk(ast.parse(path.read_text())):

@@ -40,6 +40,33 @@ def test_a_stop_is_told_from_the_noise_that_follows_it() -> None:
     assert not any("leaked" in line for line in failure.evidence)
 
 
+def test_what_libraries_print_at_their_exit_is_nobodys_last_word() -> None:
+    """Dozens of lines of leaks would hide the engine's own last lines, and the end of a traceback."""
+    noise = "".join(
+        line
+        for line in (DATA / "real-0.5.23-cpu-stopped.log").read_text().splitlines(keepends=True)
+        if ("leaked" in line or "nanobind" in line or "skipped remainder" in line) and "kill_process" not in line
+    )
+    assert len(noise.splitlines()) > 50
+    own = "[2026-12-02 14:47:28] Load weight begin. avail mem=20.62 GB\n[2026-12-02 14:47:29] its last own word\n"
+    log = BootLog()
+    log.feed((own + noise).encode(), 0.0)
+    failure = log.failure(1)
+    assert failure.cause == "unknown"
+    assert failure.evidence == tuple(own.splitlines())
+    raised = "[2026-12-02 14:47:30] Scheduler hit an exception: Traceback (most recent call last):\nKeyError: 'x'\n"
+    log = BootLog()
+    log.feed((own + raised + noise).encode(), 0.0)
+    assert log.failure(1).evidence == tuple(raised.splitlines())
+
+
+def test_a_crash_between_the_weights_and_the_first_word_of_the_cache_is_one_of_the_cache() -> None:
+    """NGRAM without its kernel dies in the KV pool: the weights were in, and the engine had no drafter to load."""
+    failure = boot("crash").failure(1)
+    assert (failure.phase, failure.cause) == ("kv", "missing-kernel")
+    assert "copy_all_layer_kv_cache_cpu" in failure.what
+
+
 @pytest.mark.parametrize(
     ("name", "dialect", "text", "counts"),
     [

@@ -37,6 +37,8 @@ class Script:
     boots: `ready`, `dies`, `hangs`, `wrong`, `silent-drafter`.
     findings: what preflight finds.
     remains: what a stop leaves behind.
+    boot_id: of the host; another one means that it was booted anew, and every engine of the old boot is dead.
+    unit: what engines are started as; `unit_gone` says that systemd knows nothing of it any more.
     """
 
     boots: list[str] = field(default_factory=lambda: ["ready"])
@@ -44,6 +46,9 @@ class Script:
     remains: tuple[str, ...] = ()
     dies_in_pass: bool = False
     port_owner: str | None = None
+    boot_id: str = "boot"
+    unit: str | None = None
+    unit_gone: bool = False
 
     launches: list[Launched] = field(default_factory=list)
     living: set[int] = field(default_factory=set)
@@ -91,7 +96,8 @@ class ScriptedHost:
 
     name = "scripted"
 
-    def __init__(self) -> None:
+    def __init__(self, script: Script | None = None) -> None:
+        self.script = script or Script()
         self.cut = False
 
     def _line(self) -> None:
@@ -100,7 +106,8 @@ class ScriptedHost:
 
     async def run(self, argv: Sequence[str], *, stdin: bytes = b"", timeout: float = 30.0) -> Completed:
         self._line()
-        return Completed(0, "")
+        unit = "gone\n" if self.script.unit_gone and "boot_id" in argv[2] else ""
+        return Completed(0, f"boot\t{self.script.boot_id}\n{unit}")
 
     async def stream(self, argv: Sequence[str]) -> NoStream:
         raise HostError("no nvidia-smi here")
@@ -118,14 +125,15 @@ class ScriptedHost:
 
 
 class ScriptedConnector:
-    def __init__(self) -> None:
+    def __init__(self, script: Script | None = None) -> None:
+        self.script = script
         self.hosts: list[ScriptedHost] = []
         self.refuse = False
 
     async def connect(self) -> ScriptedHost:
         if self.refuse:
             raise UnreachableError("connection refused", advice="Is sshd running?")
-        self.hosts.append(ScriptedHost())
+        self.hosts.append(ScriptedHost(self.script))
         return self.hosts[-1]
 
 
@@ -143,8 +151,9 @@ class ScriptedLauncher:
     async def launch(self, host: Any, plan: LaunchPlan, name: str) -> Launched:
         pid = 100 + len(self.script.launches)
         launched = Launched(
-            "process", pid, pid, 1, "boot", f"token{pid}", f"/runs/{name}/engine.log", "/runs", plan.port
-        )
+            "process", pid, pid, 1, self.script.boot_id, f"token{pid}", f"/runs/{name}/engine.log", "/runs", plan.port,
+            self.script.unit, "user" if self.script.unit else None,
+        )  # fmt: skip
         self.script.launches.append(launched)
         if self.script.boot(pid - 100) != "dies":
             self.script.living.add(pid)
@@ -154,7 +163,7 @@ class ScriptedLauncher:
         return next((one for one in self.script.launches if f"/{name}/" in one.log_path), None)
 
     async def liveness(self, host: Any, launched: Launched) -> Liveness:
-        alive = launched.pid in self.script.living
+        alive = launched.pid in self.script.living and launched.boot_id == self.script.boot_id
         return Liveness(alive, None if alive else 137)
 
     async def owns_port(self, host: Any, launched: Launched) -> tuple[bool, str]:
@@ -191,7 +200,7 @@ class ScriptedTracker:
             return BootProgress(Phase.LOAD_TARGET, target=ShardBar(min(self._looks, 64), 64))
         return BootProgress(Phase.READY, {Phase.LOAD_TARGET: 361.0}, ShardBar(64, 64), fired_up=True)
 
-    def failure(self, exit_status: int | None) -> Failure:
+    def failure(self, exit_status: int | None, notes: tuple[str, ...] = ()) -> Failure:
         return Failure("gpu-oom", "out of GPU memory while loading", ("CUDA out of memory",), "Lower the fraction.")
 
 
@@ -342,7 +351,7 @@ def make_bench(folder: Path, script: Script) -> Bench:
         profile=PROFILE,
         engine=ScriptedEngine(script),  # type: ignore[arg-type]
         launcher=ScriptedLauncher(script),
-        connector=ScriptedConnector(),
+        connector=ScriptedConnector(script),
         open_sandbox=no_sandbox,
         clock=clock,
         open_store=lambda: TimedStore(SqliteStore(folder / "ddconsole.db"), clock),  # type: ignore[arg-type,return-value]

@@ -106,6 +106,40 @@ async def test_enough_sends_no_more() -> None:
     assert asked == [9, 9, 9]
 
 
+@pytest.mark.parametrize(("box_s", "sent"), [(450.0, 5), (50.0, 3), (-1.0, 3), (None, 9)])
+async def test_the_time_box_holds_at_a_rate(box_s: float | None, sent: int) -> None:
+    """One due every 100 s: none that would be due behind the end is waited for, and three are sent whatever it says."""
+    clock = VirtualClock()
+    began = clock.monotonic()
+
+    def left() -> float | None:
+        return None if box_s is None else box_s - (clock.monotonic() - began)
+
+    async with serving(answering(lambda _: "a b")) as server:
+        load = OpenLoop(0.01, "constant", cap=9, seed=1)
+        found, _ = await open_loop(context(server, clock, time_left=left), prompts(9), load, lambda _: None)
+    assert len(found) == sent
+    assert clock.monotonic() - began < (sent - 1) * 100 + 50
+
+
+async def test_the_time_box_holds_with_an_engine_that_is_slower_than_it() -> None:
+    """Nothing has ended when it is used up: what is on its way is awaited, and no more is sent."""
+    clock = VirtualClock()
+    began = clock.monotonic()
+
+    async def reply(request: Request, send: Send) -> None:
+        clock.busy -= 1
+        await clock.sleep(1000)
+        await send(HEAD + events({"t": "a", "n": 1}, {"t": "b", "n": 2, "v": 1, "finish": "stop"}, "[DONE]"))
+
+    async with serving(reply) as server:
+        load = OpenLoop(0.1, "constant", cap=3, seed=1)
+        told = context(server, clock, dialect=Held(clock), time_left=lambda: 100 - (clock.monotonic() - began))
+        found, _ = await open_loop(told, prompts(50), load, lambda _: None)
+    assert len(found) == len(server.requests) == 3
+    assert all(record.ok for record in found)
+
+
 async def test_a_fault_takes_its_place_back() -> None:
     """A failed request is a record, and the next one gets its place."""
 

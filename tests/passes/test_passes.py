@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,15 +15,17 @@ from ddconsole.core.errors import UsageError
 from ddconsole.core.experiment import Workload
 from ddconsole.core.levels import Objectives
 from ddconsole.core.metrics import RequestRecord
-from ddconsole.core.ports import Prompt, SandboxResult
+from ddconsole.core.ports import Prompt, SandboxResult, ServerCounts
 from ddconsole.core.profile import CodingPass, Profile, QualityPass, ThroughputPass
 from ddconsole.core.quality import Control
+from ddconsole.core.tally import work_of
 from ddconsole.passes.base import PassContext
 from ddconsole.passes.coding import CodingMeasure
-from ddconsole.passes.plan import build_passes
+from ddconsole.passes.plan import build_passes, planned_work
 from ddconsole.passes.prompts import Task
 from ddconsole.passes.quality import QualityMeasure
 from ddconsole.passes.throughput import ThroughputMeasure
+from ddconsole.passes.workload import suite_key
 
 Send = Callable[[bytes], Awaitable[None]]
 PROMPTS = tuple(Prompt(f"p{index}", f"question {index}", 32) for index in range(3))
@@ -151,6 +154,27 @@ async def test_coding_pass(sandbox: LocalSandbox) -> None:
     json.dumps(summary, allow_nan=False)
 
 
+@pytest.mark.parametrize(("theirs", "warned"), [(1.0, False), (1.5, True)])
+async def test_coding_stands_beside_the_engines_counters(sandbox: LocalSandbox, theirs: float, warned: bool) -> None:
+    """Read behind the warm-up and before the grading; a disagreement is a finding of the pass."""
+    read_after: list[int] = []
+    tokens = {request: len(answer.split(" ")) for request, answer in ANSWERS.items()}
+    made = sum(tokens.values())
+
+    async def counts() -> ServerCounts:
+        read_after.append(len(server.requests))
+        return ServerCounts(tokens=1000.0 + (theirs * made if len(read_after) > 1 else 0.0))
+
+    plan = CodingPass(max_tokens=99, allow_no_isolation=True)
+    async with serving(answering(lambda request: ANSWERS[request.body["prompt"].split(") ")[-1]])) as server:
+        summary = (await CodingMeasure(plan, TASKS, sandbox).run(context(server, counts=counts))).summary
+    assert read_after == [1, 3]
+    (check,) = summary["cross_check"]
+    assert (check["ours"], check["theirs"], check["agrees"]) == (made, theirs * made, not warned)
+    assert any(finding["code"] == "cross-check" for finding in summary["findings"]) is warned
+    assert summary["dialect"] == "plain"
+
+
 async def test_digest_is_that_of_the_texts(sandbox: LocalSandbox) -> None:
     """Equal answers, equal digest; another answer, another one."""
     plan = CodingPass(max_tokens=99, allow_no_isolation=True)
@@ -215,6 +239,38 @@ def test_plan_follows_suite_and_names() -> None:
     built = build_passes(profile(passes={"quick": quick}), "quick", ["throughput", "coding", "quality"], None)
     assert [measure.name for measure in built] == ["throughput", "coding", "quality"]
     assert [measure.total for measure in built] == [12, 5, 16]
+
+
+@pytest.mark.parametrize("names", [["coding", "throughput"], ["throughput", "quality"], ["quality"]])
+async def test_the_work_is_known_before_it_is_measured(names: list[str], sandbox: LocalSandbox) -> None:
+    """What a new attempt looks for among the results is what its own result will say."""
+    passes = {"quick": {"throughput": {"max_tokens": 24, "requests": 2}, "coding": {"max_tokens": 40}}}
+    asked = profile(passes=passes)
+    async with serving(answering(lambda _: "one two three")) as server:
+        built = build_passes(asked, "quick", names, sandbox)
+        summaries = {measure.name: [(await measure.run(context(server))).summary] for measure in built}
+    assert work_of(summaries) == planned_work(asked, "quick", names)
+    assert planned_work(asked, "quick", names) is not None
+
+
+def test_no_work_without_a_request_at_concurrency_1() -> None:
+    """Such a result has no figure that could be ranked."""
+    assert (
+        planned_work(profile(passes={"quick": {"throughput": {"concurrency": [4]}}}), "quick", ["throughput"]) is None
+    )
+    assert work_of({}) is None
+
+
+def test_a_users_own_tasks_are_their_content(tmp_path: Path) -> None:
+    """As prompts are: a changed line makes another work."""
+    file = tmp_path / "mine.jsonl"
+    keys = []
+    for number in (1, 2):
+        file.write_text(f'{{"id": "t", "prompt": "p", "entry_point": "f", "tests": "assert f() == {number}"}}\n')
+        keys.append(suite_key(str(file)))
+    assert keys[0] != keys[1]
+    assert all(key.startswith(f"{file}#") for key in keys)
+    assert suite_key("small") == "small"
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,27 @@ async def test_rates_come_after_the_levels() -> None:
     json.dumps(result.summary, allow_nan=False)
 
 
+async def test_levels_that_are_not_worth_their_time_are_left_out() -> None:
+    """The first is measured whatever becomes of the others; those that were not begun are named."""
+    looks = iter([True, False])
+    plan = measure(concurrency=[1, 2], rate=[0.01], requests=3, warmup=0)
+    async with serving(answering(eight_words)) as server:
+        result = await plan.run(context(server, another=lambda: next(looks)))
+    assert [level["label"] for level in result.summary["levels"]] == ["c=1", "c=2"]
+    assert (result.summary["left_out"], result.summary["cut"]) == (["0.01/s poisson"], [])
+
+
+async def test_a_level_that_was_cut_short_is_named() -> None:
+    """Here by its time box, which is over before its fourth request."""
+    clock = VirtualClock()
+    ends = clock.monotonic() + 250
+    plan = measure(concurrency=[], rate=[0.01], arrivals="constant", requests=5, warmup=0)
+    async with serving(answering(eight_words)) as server:
+        result = await plan.run(context(server, clock=clock, time_left=lambda: ends - clock.monotonic()))
+    assert (result.summary["cut"], result.summary["left_out"]) == (["0.01/s constant"], [])
+    assert result.summary["levels"][0]["requests"] == 3
+
+
 async def test_rates_alone() -> None:
     """A pass need not hold a concurrency; the warm-up then is one stream."""
     plan = measure(concurrency=[], rate=[0.01], requests=2, warmup=1)

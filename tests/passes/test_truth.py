@@ -12,26 +12,27 @@ from ddconsole.core import metrics, peers
 from ddconsole.core.experiment import Workload
 from ddconsole.core.levels import summarise_level
 from ddconsole.core.metrics import RequestRecord
-from ddconsole.core.ports import Answer, Prompt
+from ddconsole.core.ports import Prompt
 from ddconsole.passes.client import ask, open_client
 
 Send = Callable[[bytes], Awaitable[None]]
 
 
-class Acknowledging(PlainDialect):
-    """Lets the server know that an event was read, so that no virtual time passes while bytes are on their way."""
+class Stamping(VirtualClock):
+    """Lets the server know that bytes were stamped, so that no virtual time passes while they are on their way."""
 
     def __init__(self) -> None:
-        self.read_one = asyncio.Event()
+        super().__init__()
+        self.looked = asyncio.Event()
 
-    def read(self, answer: Answer, data: str) -> None:
-        super().read(answer, data)
-        self.read_one.set()
+    def monotonic(self) -> float:
+        self.looked.set()
+        return super().monotonic()
 
 
 async def played(script: Sequence[tuple[float, bytes]]) -> RequestRecord:
     """The record of a request whose answer is (seconds after the request, events), each sent at exactly that time."""
-    clock, dialect = VirtualClock(), Acknowledging()
+    clock = Stamping()
 
     async def reply(_request: Request, send: Send) -> None:
         began = clock.monotonic()
@@ -39,12 +40,12 @@ async def played(script: Sequence[tuple[float, bytes]]) -> RequestRecord:
         for at, data in script:
             if at > clock.monotonic() - began:
                 await clock.sleep(began + at - clock.monotonic())
-            dialect.read_one.clear()
+            clock.looked.clear()
             await send(data)
-            await dialect.read_one.wait()
+            await clock.looked.wait()
 
     async with serving(reply) as server, open_client(server.url, clock=clock) as client:
-        return await ask(client, dialect, Prompt("fixture", "hello", 500), Workload(), clock=clock)
+        return await ask(client, PlainDialect(), Prompt("fixture", "hello", 500), Workload(), clock=clock)
 
 
 def fixture_script() -> list[tuple[float, bytes]]:

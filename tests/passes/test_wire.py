@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import httpx
 import pytest
 
-from ddconsole.passes.wire import ARRIVALS, HELD_BYTES, LeanTransport
+from ddconsole.passes.wire import ARRIVALS, HELD_BYTES, UNREAD_S, LeanTransport
 
 Handle = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -64,6 +64,41 @@ async def test_a_connection_serves_again() -> None:
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
     async with listening(saying(OK, chunked, OK)) as (url, connections), client(url) as http:
         assert [(await http.get("/")).text for _ in range(3)] == ["hello"] * 3
+    assert len(connections) == 1
+
+
+async def test_a_server_that_hangs_up_on_what_it_said_to_keep() -> None:
+    """It closes behind each answer, a moment after it seems to: no request is lost to that, and none sent twice."""
+    asked = 0
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        await reader.readuntil(b"\r\n\r\n")
+        asked += 1
+        writer.write(OK)
+
+    async with listening(handle) as (url, connections), client(url) as http:
+        assert [(await http.get("/")).text for _ in range(5)] == ["hello"] * 5
+    assert asked == 5
+    assert len(connections) == 5
+
+
+@pytest.mark.parametrize(("answer", "waits_s"), [(b"HTTP/1.1 2", 0.0), (b"", 5.0)])
+async def test_a_death_over_a_request_is_not_taken_for_that(answer: bytes, waits_s: float) -> None:
+    """It began to answer, or it had the request for a while: asking again would do the work twice."""
+    now = [100.0]
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(OK)
+        await reader.readuntil(b"\r\n\r\n")
+        now[0] += waits_s
+        writer.write(answer)
+
+    async with listening(handle) as (url, connections), client(url, now=lambda: now[0]) as http:
+        await http.get("/")
+        with pytest.raises(httpx.TransportError):
+            await http.get("/")
     assert len(connections) == 1
 
 
@@ -187,6 +222,70 @@ async def test_each_piece_has_the_time_of_its_arrival() -> None:
     async with listening(handle) as (url, _), client(url, now=clock) as http, http.stream("GET", "/") as response:
         await asyncio.wait_for(sent.wait(), 5)
         assert [piece async for piece in response.extensions[ARRIVALS]] == [(102.0, b"a"), (103.0, b"b")]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        (b"data: [DONE]\n\n",),
+        (b"data: [DO", b"NE]\n\n"),
+        (b"data: x\n\ndata: [DO", b"NE]", b"\n\n"),
+    ],
+)
+async def test_pieces_wait_for_each_other_and_the_end_mark_for_nothing(last: tuple[bytes, ...]) -> None:
+    """A reader is not woken for each of a fast stream's pieces; an end mark that is cut anywhere comes at once."""
+    go, looked = asyncio.Event(), asyncio.Event()
+    waits = 0
+
+    def clock() -> float:
+        looked.set()
+        return 100.0  # no time passes: nothing but the end mark can wake the reader
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        for part in (*[b"data: {}\n\n"] * 20, *last):
+            looked.clear()
+            writer.write(part)
+            await looked.wait()
+        await go.wait()
+
+    async with listening(handle) as (url, _), client(url, now=clock) as http, http.stream("GET", "/") as response:
+        read = b""
+        pieces = response.extensions[ARRIVALS]
+        while b"[DONE]" not in read:
+            waiting = asyncio.ensure_future(anext(pieces))
+            await asyncio.sleep(0)
+            waits += not waiting.done()
+            read += (await asyncio.wait_for(waiting, 5))[1]
+    assert read.count(b"data: {}") == 20
+    assert waits <= 4
+    go.set()
+
+
+async def test_pieces_do_not_wait_for_long() -> None:
+    """A stream that is slow is read as it comes."""
+    now, read, looked = [100.0], asyncio.Event(), asyncio.Event()
+
+    def clock() -> float:
+        looked.set()
+        return now[0]
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        for _ in range(2):
+            looked.clear()
+            writer.write(b"data: {}\n\n")
+            await looked.wait()
+            now[0] += UNREAD_S
+        await read.wait()
+
+    async with listening(handle) as (url, _), client(url, now=clock) as http, http.stream("GET", "/") as response:
+        pieces = response.extensions[ARRIVALS]
+        assert (await asyncio.wait_for(anext(pieces), 5))[0] == 100.0
+        assert (await asyncio.wait_for(anext(pieces), 5))[0] == 100.0 + UNREAD_S
+        read.set()
 
 
 async def test_a_slow_reader_holds_the_sender_back() -> None:

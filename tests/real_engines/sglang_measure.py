@@ -62,7 +62,8 @@ def _doctor(world: World) -> str:
     shown = [f"{one['topic']}/{one['name']}" for one in told["checked"]]
     assert "cards/cards" in shown, shown
     codes = [f"{one['level']} {one['code']}" for one in told["findings"]]
-    assert not [one for one in codes if "unknown-flag" in one or "help" in one], told["findings"]
+    wrong = ("unknown-flag", "help", "package-skew", "jit-cold")  # the last two are of CUDA kernels
+    assert not [one for one in codes if any(word in one for word in wrong)], told["findings"]
     return f"{len(shown)} things looked at; {', '.join(codes) or 'no findings'}"
 
 

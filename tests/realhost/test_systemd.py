@@ -13,7 +13,7 @@ from realhost.steps import HOSTILE, PYTHON, SERVER, dead, logged, shown, until
 
 from ddconsole.core.errors import HostError
 from ddconsole.core.ports import ByteStream, Host, Launched, LaunchPlan
-from ddconsole.engines.launch.logs import last_lines
+from ddconsole.engines.launch.logs import last_lines, manager_notes
 from ddconsole.engines.launch.ports import choose_port, listeners
 from ddconsole.engines.launch.process import ProcessLauncher
 
@@ -172,6 +172,31 @@ async def test_the_journal_has_a_note_where_the_output_is(host: Host, launch: La
     launched = await launch("sleep", "600")
     told = await host.run(["journalctl", "--no-pager", "-u", str(launched.unit)])
     assert f"output goes to {launched.log_path}" in told.stdout
+
+
+async def test_what_systemd_says_of_an_end_is_read_beside_the_log(host: Host, launch: Launch) -> None:
+    """Which signal, and that the OOM killer sent it: the engine's own log has no word of it."""
+    launched = await launch("sh", "-c", "echo own words; kill -KILL $$")
+    await until(lambda: dead(host, launched), "its end")
+
+    async def told() -> bool:
+        return any("status=9/KILL" in line for line in await manager_notes(host, launched, 20))
+
+    await until(told, "the manager's note")
+    assert not any("own words" in line for line in await manager_notes(host, launched, 20))
+    assert any("status=9/KILL" in line for line in (await system().liveness(host, launched)).notes)
+
+
+@pytest.mark.usefixtures("user_manager")
+async def test_what_a_users_systemd_says_is_read_too(host: Host, launch: Launch) -> None:
+    """The journal keeps a user's manager's lines under another field."""
+    launched = await launch("sh", "-c", "exit 9", by=system(scope="user"))
+    await until(lambda: dead(host, launched), "its end")
+
+    async def told() -> bool:
+        return any("status=9/" in line for line in await manager_notes(host, launched, 20))
+
+    await until(told, "the manager's note")
 
 
 async def test_another_launcher_handles_the_unit_too(host: Host, launch: Launch) -> None:

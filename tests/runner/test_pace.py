@@ -20,6 +20,7 @@ from ddconsole.core.experiment import Origin, Outcome
 from ddconsole.core.levels import summarise_level
 from ddconsole.core.metrics import RequestRecord
 from ddconsole.core.ports import AttemptKey
+from ddconsole.core.profile import CodingPass
 from ddconsole.core.queue import Add, Draft
 from ddconsole.passes.base import PassContext, PassResult, pass_summary
 from ddconsole.runner.pace import Pace
@@ -42,6 +43,24 @@ async def test_the_time_box_begins_anew_with_each_repeat() -> None:
     assert first.stop.code == "time-box"
     pace.begin()
     assert not pace.of("coding")(asked, 8)
+
+
+async def test_no_further_level_is_begun_without_time_or_hope() -> None:
+    """Without a box there is always time; a pass that was cut by the box alone is not hopeless."""
+    clock = VirtualClock()
+    assert Pace(clock).left_s() is None
+    assert Pace(clock).of("throughput").another()
+    pace = Pace(clock, box_s=60.0)
+    await clock.sleep(59)
+    assert pace.left_s() == pytest.approx(1)
+    assert pace.of("throughput").another()
+    await clock.sleep(2)
+    assert not pace.of("throughput").another()
+    fast = {f"p{n}": (100.0, 1.0, 99.0, 0.9, 100.0, 20.0, 0.9) for n in range(4)}
+    hopeless = Pace(clock, best={"coding": Best("E14", fast)}).of("coding")
+    assert hopeless.another()
+    assert hopeless([record(f"p{n}", 100, 80, 4.0) for n in range(3)], 5)
+    assert not hopeless.another()
 
 
 async def test_hopeless_is_judged_by_the_same_pass() -> None:
@@ -112,6 +131,7 @@ class AskingPass(ScriptedPass):
             asked.append(one)
             context.on_request(one, len(asked), len(self.answers))
         summary = pass_summary(asked, [summarise_level(asked, 1.0, 1)]) | {"passed": len(asked), "total": len(asked)}
+        summary |= {"suite": "small", "max_tokens": CodingPass().max_tokens}
         return PassResult("coding", summary, tuple(asked))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -51,7 +52,7 @@ def test_the_guard_is_silent_while_there_is_a_terminal() -> None:
     assert said == []
 
 
-@pytest.mark.parametrize("how", ["closed", "SIGTERM"])
+@pytest.mark.parametrize("how", ["closed", "closed and continued", "SIGTERM"])
 def test_a_lost_terminal_ends_the_process_and_keeps_the_engine(how: str, tmp_path: Path) -> None:
     """The window is closed, or the process asked to end: the controller is closed and the process gone."""
     note = tmp_path / "closed"
@@ -63,7 +64,10 @@ def test_a_lost_terminal_ends_the_process_and_keeps_the_engine(how: str, tmp_pat
     os.close(follower)
     try:
         _read_until(leader, b"ddconsole")
-        if how == "closed":
+        if how == "closed and continued":  # as a kernel does it with a session whose terminal goes
+            process.send_signal(signal.SIGHUP)
+            process.send_signal(signal.SIGCONT)
+        if how.startswith("closed"):
             os.close(leader)
         else:
             process.terminate()
@@ -73,7 +77,7 @@ def test_a_lost_terminal_ends_the_process_and_keeps_the_engine(how: str, tmp_pat
         if process.poll() is None:
             process.kill()
             process.wait()
-        if how != "closed":
+        if not how.startswith("closed"):
             os.close(leader)
 
 

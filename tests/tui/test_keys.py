@@ -11,6 +11,7 @@ import pytest
 import ddconsole.tui
 from ddconsole.tui import keys
 from ddconsole.tui.facts import Moment
+from ddconsole.tui.screens.ask import CALL_KEY
 from ddconsole.tui.screens.dashboard import Dashboard
 from ddconsole.tui.screens.help import help_lines
 
@@ -34,6 +35,12 @@ def test_every_action_is_in_the_help() -> None:
     """The help is made from the table."""
     shown = "\n".join(line.plain for line in help_lines(Moment(), "", 120))
     assert [action.description for action in keys.ACTIONS if action.description not in shown] == []
+
+
+def test_the_key_that_answers_ssh_is_in_the_help() -> None:
+    """It is the app's, for it works on every screen; the badge names it too."""
+    shown = "\n".join(line.plain for line in help_lines(Moment(), "", 120))
+    assert f"{CALL_KEY}    answer what ssh asks" in shown
 
 
 def test_every_key_of_the_queue_is_in_the_documentation() -> None:

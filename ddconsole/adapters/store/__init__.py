@@ -194,6 +194,21 @@ class SqliteStore:
             self._apply(db, key.profile, rules.End(key.id, key.attempt, outcome, failure))
             attempts.close(db, key, outcome, result, failure, at)
 
+    def cut_attempt(self, key: AttemptKey, by: str) -> None:
+        """Note what cut an attempt that is, or will be, interrupted: a cause's word."""
+        with self._writing() as db:
+            attempts.cut_attempt(db, key, by)
+
+    def blame(self, profile: str, by: str) -> AttemptKey | None:
+        """The newest attempt was cut by more than its console's death; None when it was not cut so."""
+        with self._writing() as db:
+            return attempts.blame(db, profile, by)
+
+    def cuts(self, profile: str, experiment: str) -> list[str]:
+        """What cut an experiment's attempts since the last that was not interrupted, oldest first."""
+        with self._reading() as db:
+            return attempts.cuts(db, profile, experiment)
+
     def open_attempts(self, profile: str) -> list[AttemptKey]:
         """Attempts that were begun and never finished: what an unclean end leaves behind."""
         with self._reading() as db:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from ddconsole.core.events import utc_text
 from ddconsole.core.experiment import Outcome
+from ddconsole.core.json_line import json_line
 from ddconsole.core.metrics import RequestRecord
 from ddconsole.core.ports.engine import Launched
 from ddconsole.core.ports.store import AttemptKey, KeptEngine
+from ddconsole.core.retries import CONSOLE_ENDED
 
 if TYPE_CHECKING:
     import sqlite3
@@ -29,7 +31,7 @@ _THIS = "profile = ? AND id = ? AND attempt = ?"
 
 def to_json(value: object) -> str:
     """One line of JSON; NaN is a bug of ours, never written."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return json_line(value)
 
 
 def _of(key: AttemptKey) -> tuple[str, str, int]:
@@ -145,6 +147,35 @@ def close(
     item |= {"id": key.id, "attempt": key.attempt, "outcome": outcome.value}
     item["failure"] = failure.to_json() if failure else None
     db.execute("INSERT INTO results (profile, id, attempt, item) VALUES (?, ?, ?, ?)", (*_of(key), to_json(item)))
+
+
+def cut_attempt(db: sqlite3.Connection, key: AttemptKey, by: str) -> None:
+    """Note what cut an attempt; what was noted before stands."""
+    db.execute(f"UPDATE attempts SET cut_by = coalesce(cut_by, ?) WHERE {_THIS}", (by, *_of(key)))
+
+
+def blame(db: sqlite3.Connection, profile: str, by: str) -> AttemptKey | None:
+    """What was first taken for a dead console was more: of the attempts cut so, the newest one, if it is the last."""
+    row = db.execute(
+        "SELECT profile, id, attempt, outcome, cut_by FROM attempts WHERE profile = ? ORDER BY rowid DESC LIMIT 1",
+        (profile,),
+    ).fetchone()
+    if row is None or row[3:] != (Outcome.INTERRUPTED.value, CONSOLE_ENDED):
+        return None
+    key = AttemptKey(*row[:3])
+    db.execute(f"UPDATE attempts SET cut_by = ? WHERE {_THIS}", (by, *_of(key)))
+    return key
+
+
+def cuts(db: sqlite3.Connection, profile: str, experiment: str) -> list[str]:
+    """What cut an experiment's attempts since the last that was not interrupted, oldest first."""
+    rows = db.execute(
+        "SELECT cut_by FROM attempts WHERE profile = :profile AND id = :id AND cut_by IS NOT NULL AND attempt >"
+        " (SELECT coalesce(max(attempt), 0) FROM attempts WHERE profile = :profile AND id = :id"
+        "  AND outcome IS NOT NULL AND outcome <> :interrupted) ORDER BY attempt",
+        {"profile": profile, "id": experiment, "interrupted": Outcome.INTERRUPTED.value},
+    )
+    return [by for (by,) in rows]
 
 
 def open_attempts(db: sqlite3.Connection, profile: str) -> list[AttemptKey]:

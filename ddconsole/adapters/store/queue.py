@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ddconsole.core import codec
 from ddconsole.core.errors import StoreError
+from ddconsole.core.json_line import json_line
 from ddconsole.core.queue.values import History, Queue, Step
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _step(body: str) -> Step:
 
 
 def _text(value: codec.Json) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return json_line(value)
 
 
 def _steps(db: sqlite3.Connection, profile: str, side: str) -> tuple[Step, ...]:

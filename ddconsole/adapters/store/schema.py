@@ -84,6 +84,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         # requests of a pass that was cut in the middle stay on record, beside those of its whole measurement
         "ALTER TABLE requests ADD COLUMN cut INTEGER NOT NULL DEFAULT 0",
     ),
+    (
+        # what cut an attempt that was interrupted: one that takes the host down is not tried for ever
+        "ALTER TABLE attempts ADD COLUMN cut_by TEXT",
+    ),
 )
 
 SUSPECT = ".suspect"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import click
 from ddconsole import __version__
 from ddconsole.cli.common import cli_errors
 from ddconsole.core.errors import UsageError
+from ddconsole.core.json_line import json_line
 
 if TYPE_CHECKING:
     from ddconsole.cli.results.shelf import Shelf
@@ -77,7 +77,7 @@ def _text(book: Book, form: str, names: str) -> str:
 
         return to_html(book)
     document: Any = book.to_json() if names == "ddconsole" else tables.levels_json(book, names, LEVEL_NAMES[names])
-    return json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_line(document, spaced=True) + "\n"
 
 
 def _by_ending(output: Path | None) -> str | None:

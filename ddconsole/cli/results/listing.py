@@ -55,11 +55,18 @@ def document(shelf: Shelf) -> dict[str, Any]:
 
 def confirm_commands(shelf: Shelf, standing: Standing) -> list[str]:
     """The commands that queue the longer suite for the best three and their control; none where that was done."""
+    best, control = _to_confirm(shelf, standing)
+    return [f"ddconsole queue {shelf.name} clone {id_} suite=confirm" for id_ in [*best, *control]]
+
+
+def _to_confirm(shelf: Shelf, standing: Standing) -> tuple[list[str], list[str]]:
+    """Ids of the best and of their control; imported ones cannot be run here."""
     from ddconsole.core.plateau import confirm_candidates
 
-    chosen = confirm_candidates(standing, shelf.items, shelf.trained_block_size)
-    own = [item for item in chosen if ":" not in str(item["id"])]
-    return [f"ddconsole queue {shelf.name} clone {item['id']} suite=confirm" for item in own]
+    chosen = confirm_candidates(standing, shelf.everything, shelf.trained_block_size)
+    ids = [str(item["id"]) for item in chosen.best], [str(one["id"]) for one in (chosen.control,) if one is not None]
+    best, control = ([id_ for id_ in group if ":" not in id_] for group in ids)
+    return best, control
 
 
 def _print_findings(shelf: Shelf) -> None:
@@ -78,8 +85,13 @@ def _print_findings(shelf: Shelf) -> None:
 
 
 def _confirm_lines(shelf: Shelf, standing: Standing) -> list[str]:
-    commands = confirm_commands(shelf, standing)
-    return ["to confirm the best and their control:", *(f"  {command}" for command in commands)] if commands else []
+    best, control = _to_confirm(shelf, standing)
+    named = [
+        f"the best ({', '.join(best)})" if best else "",
+        f"their control ({', '.join(control)})" if control else "",
+    ]
+    what = " and ".join(filter(None, named))
+    return [f"to confirm {what}:", *(f"  {line}" for line in confirm_commands(shelf, standing))] if what else []
 
 
 def _row(item: Mapping[str, Any], boots: int) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ class Shelf:
         known: the same, with the boots of each config found.
         imported: whole imported items by (id, attempt).
         copies: imported items that are measurements of `items`: found by name, and counted once.
+        everything: `items` before some of them were chosen by name.
     """
 
     loaded: LoadedProfile
@@ -47,6 +48,10 @@ class Shelf:
     known: Known
     imported: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
     copies: list[dict[str, Any]] = field(default_factory=list)
+    everything: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.everything = self.everything or self.items
 
     @property
     def name(self) -> str:

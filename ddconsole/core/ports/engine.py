@@ -67,10 +67,14 @@ class Launched:
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """Whether the root process of a launch lives, and how it ended if it does not (None: not known)."""
+    """Whether the root process of a launch lives, and how it ended if it does not (None: not known).
+
+    `notes` are lines of the host's kernel and service manager on its end; () while it lives, or where nothing is told.
+    """
 
     alive: bool
     exit_status: int | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +206,11 @@ class BootTracker(Protocol):
         """What the log says the engine runs."""
         ...
 
-    def failure(self, exit_status: int | None) -> Failure:
-        """Why it died, by what the log shows: the first root cause among all ranks' noise."""
+    def failure(self, exit_status: int | None, notes: tuple[str, ...] = ()) -> Failure:
+        """Why it died, by what the log shows: the first root cause among all ranks' noise.
+
+        `notes` of the host on its end (`Liveness`) count where the log has no cause.
+        """
         ...
 
 

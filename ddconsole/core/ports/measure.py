@@ -15,13 +15,18 @@ if TYPE_CHECKING:
 class Prompt:
     """One question to a model. `id` pairs it between configs.
 
-    `seed` of the sampling, where several answers to one question are drawn; None leaves it to the engine.
+    Attributes:
+        text: the question; of a chat, what its messages say, one after the other, to be looked at and not to be sent.
+        seed: of the sampling, where several answers to one question are drawn; None leaves it to the engine.
+        messages: a whole chat as an OpenAI-style endpoint takes it, `{"role", "content", …}` each; empty for a
+            question that is put by `text` alone.
     """
 
     id: str
     text: str
     max_tokens: int = 512
     seed: int | None = None
+    messages: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,11 @@ class RequestDialect(Protocol):
         ...
 
     def request(self, prompt: Prompt, workload: Workload, *, ignore_eos: bool = False) -> HttpRequest:
-        """The streaming request for `prompt`."""
+        """The streaming request for `prompt`.
+
+        Raises:
+            UsageError: the prompt is a chat, and only plain text can be asked here.
+        """
         ...
 
     def read(self, answer: Answer, data: str) -> None:

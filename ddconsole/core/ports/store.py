@@ -150,6 +150,18 @@ class Store(Protocol):
         """
         ...
 
+    def cut_attempt(self, key: AttemptKey, by: str) -> None:
+        """Note what cut an attempt that is, or will be, interrupted: a cause's word."""
+        ...
+
+    def blame(self, profile: str, by: str) -> AttemptKey | None:
+        """The newest attempt was cut by more than its console's death; None when it was not cut so."""
+        ...
+
+    def cuts(self, profile: str, experiment: str) -> list[str]:
+        """What cut an experiment's attempts since the last that was not interrupted, oldest first."""
+        ...
+
     def open_attempts(self, profile: str) -> list[AttemptKey]:
         """Attempts that were begun and never finished: what an unclean end leaves behind."""
         ...

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 KNOBS = ("block_size", "budget", "topk", "window")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ARGUMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_UNIT = re.compile(r"[A-Za-z0-9:_][A-Za-z0-9:_.@\\-]{0,200}?(\.service)?")
+_OTHER_UNITS = r"(?!.*\.(?:socket|timer|target|mount|automount|path|slice|scope|device|swap)$)"
+_UNIT = re.compile(_OTHER_UNITS + r"[A-Za-z0-9:_][A-Za-z0-9:_.@\\-]{0,200}?(\.service)?")
 _TIED = re.compile(r"(block_size|budget|topk|window)(\s*[-+*]\s*\d+)?")
 
 

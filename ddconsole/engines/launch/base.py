@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ddconsole.core.errors import HostError
 from ddconsole.core.ports import Liveness, StopProof
+from ddconsole.engines.launch.deaths import death_notes
 from ddconsole.engines.launch.gpus import prove_given_back
 from ddconsole.engines.launch.logs import follow_log
 from ddconsole.engines.launch.manager import MANAGER
@@ -63,7 +64,10 @@ class FoundLauncher:
         mark, _, status = done.stdout.strip().partition("\t")
         if mark not in ("alive", "dead"):
             raise HostError("the host did not say whether the engine lives", evidence=(done.stdout, done.stderr))
-        return Liveness(mark == "alive", int(status) if re.fullmatch(r"\d{1,3}", status) else None)
+        if mark == "alive":
+            return Liveness(True)
+        ended = int(status) if re.fullmatch(r"\d{1,3}", status) else None
+        return Liveness(False, ended, await death_notes(host, launched))
 
     async def owns_port(self, host: Host, launched: Launched) -> tuple[bool, str]:
         """Whether a process of this launch listens on its port, and who does."""

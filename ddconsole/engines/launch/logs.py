@@ -34,6 +34,15 @@ exec tail -n "$amount" "$log"
 """Arguments: log file, how many lines, run folder."""
 
 
+_NOTES: Final = r"""
+[ -s "$run/invocation" ] || exit 0
+id=$(cat "$run/invocation")
+set -- "INVOCATION_ID=$id" + "USER_INVOCATION_ID=$id"
+exec journalctl --quiet --output=cat --no-pager --lines="$amount" "$@" 2>/dev/null
+"""
+"""Arguments as for _LAST. What a system's manager and a user's say of the same unit have fields of different names."""
+
+
 async def follow_log(host: Host, launched: Launched, offset: int) -> ByteStream:
     """The log's bytes from `offset` on, as they are written."""
     place = (launched.log_path, str(offset), run_dir(launched))
@@ -44,3 +53,15 @@ async def last_lines(host: Host, launched: Launched, lines: int) -> str:
     """The log's last lines; empty when there is no log any more."""
     place = (launched.log_path, str(lines), run_dir(launched))
     return (await host.run(["sh", "-c", PLAIN + _JOURNAL + _LAST, "sh", *place])).stdout
+
+
+async def manager_notes(host: Host, launched: Launched, lines: int) -> tuple[str, ...]:
+    """What systemd itself said last of the engine's unit: how it ended, and by the OOM killer if so.
+
+    Empty for an engine that is no unit, and for a login that may not read the journal.
+    """
+    if launched.unit is None:
+        return ()
+    place = (launched.log_path, str(lines), run_dir(launched))
+    done = await host.run(["sh", "-c", PLAIN + _JOURNAL + _NOTES, "sh", *place])
+    return tuple(line for line in done.stdout.splitlines() if line.strip())

@@ -52,10 +52,10 @@ def run_dir(launched: Launched) -> str:
 
 
 def parse_launched(stdout: str) -> Launched | None:
-    """The record that a script printed: `launched`, then the ten cells of scripts.TOLD."""
+    """The record that a script printed: `launched`, then the ten cells of scripts.TOLD; None when there is none."""
     for line in stdout.splitlines():
         mark, *cells = line.split("\t")
-        if mark == "launched" and len(cells) == 10:
+        if mark == "launched" and len(cells) == 10 and all(map(_is_number, (cells[0], cells[1] or "0", cells[4]))):
             pid, ticks, boot_id, token, port, state_dir, run, kind, unit, scope = cells
             return Launched(
                 launcher=kind,
@@ -71,6 +71,11 @@ def parse_launched(stdout: str) -> Launched | None:
                 scope=scope or None,
             )
     return None
+
+
+def _is_number(word: str) -> bool:
+    """A count as the system writes it; a damaged record holds anything."""
+    return word.isascii() and word.isdigit() and len(word) <= 18
 
 
 def last_words(done: Completed, lines: int = 6) -> tuple[str, ...]:

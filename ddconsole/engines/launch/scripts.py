@@ -15,6 +15,8 @@ LC_ALL=C; export LC_ALL
 PRELUDE: Final = r"""
 expand() { case $1 in "~") echo "$HOME" ;; "~/"*) echo "$HOME/${1#??}" ;; /*) echo "$1" ;; *) echo "$HOME/$1" ;; esac; }
 nap() { sleep 0.1 2>/dev/null || sleep 1; }
+# whole seconds that no jump of the clock changes
+uptime_s() { if [ -r /proc/uptime ]; then read -r up _ </proc/uptime; echo "${up%%.*}"; else date +%s; fi; }
 boot_id() { cat /proc/sys/kernel/random/boot_id 2>/dev/null || echo -; }
 # "STATE PPID PGRP SESSION TICKS" of a process, nothing when it is gone
 stat_of() {
@@ -156,7 +158,9 @@ The status may be written a moment after the death; a unit that still ends its c
 """
 
 MEMBERS: Final = r"""
-# pids that belong to the launch: its session, while that is provably ours, and whatever carries its token
+# pids that belong to the launch: its session, while that is provably ours, whatever carries its token, and what was
+# below them when the stop began. Each is needed: a child may leave the session, and one that calls itself by another
+# name (setproctitle, as SGLang's schedulers do) writes that name over its environment, the token with it
 root_reused() {
   found=$(stat_of "$1") || return 1
   [ "${found##* }" != "$2" ]
@@ -177,7 +181,26 @@ with_token() {
 }
 members() {
   [ "$(boot_id)" = "$3" ] || return 0
-  { root_reused "$1" "$2" || in_session "$1"; with_token "$4"; in_cgroup; } | sort -un
+  { root_reused "$1" "$2" || in_session "$1"; with_token "$4"; in_cgroup; of_kin; } | sort -un
+}
+# "pid ticks" of the processes $@ and all below them by parentage
+below() {
+  [ -d /proc/self ] && [ $# -gt 0 ] || return 0
+  cat /proc/[0-9]*/stat 2>/dev/null | awk -v roots="$*" '
+    BEGIN { n = split(roots, word, " "); for (i = 1; i <= n; i++) mine[word[i]] = 1 }
+    { pid = $1; sub(/^.*\) /, ""); parent[pid] = $2; ticks[pid] = $20 }
+    END {
+      do {
+        more = 0
+        for (pid in parent) if (!(pid in mine) && (parent[pid] in mine)) mine[pid] = more = 1
+      } while (more)
+      for (pid in mine) if (pid in ticks) print pid, ticks[pid] }'
+}
+# those of `kin`, as `below` printed it, that live
+of_kin() {
+  printf '%s\n' "$kin" | while read -r one ticks; do
+    case $(stat_of "${one:--}") in Z* | X* | "") ;; *" $ticks") echo "$one" ;; esac
+  done
 }
 # pids in the unit's cgroup; `cgroup` is empty unless the unit is provably ours
 in_cgroup() {
@@ -190,11 +213,14 @@ in_cgroup() {
 }
 name_of() { tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null | cut -c1-120; }
 """
-"""Who is left of a launch. A pid that was reused by a stranger is never ours: its start ticks differ."""
+"""Who is left of a launch; needs `cgroup` and `kin`, which may be empty.
+
+A pid that was reused by a stranger is never ours: its start ticks differ.
+"""
 
 STOP: Final = r"""
 pid=$1 ticks=$2 boot=$3 token=$4 grace=$5
-group=0 cgroup=
+group=0 cgroup= kin=
 root_reused "$pid" "$ticks" || group=$pid
 forced=no
 end() {
@@ -202,15 +228,16 @@ end() {
   for one in $2; do kill "-$1" "$one" 2>/dev/null; done
 }
 end_after() {
-  deadline=$(($(date +%s) + $2 + 1)) # whole seconds: rather one more than one less
+  deadline=$(($(uptime_s) + $2 + 1)) # whole seconds: rather one more than one less
   while :; do
     left=$(members "$pid" "$ticks" "$boot" "$token")
     [ -n "$left" ] || return 0
     if [ "$1" = KILL ]; then end KILL "$left"; fi
-    [ "$(date +%s)" -lt "$deadline" ] || return 1
+    [ "$(uptime_s)" -lt "$deadline" ] || return 1
     nap
   done
 }
+kin=$(below $(members "$pid" "$ticks" "$boot" "$token"))
 stop_unit
 left=$(members "$pid" "$ticks" "$boot" "$token")
 if [ -n "$left" ]; then

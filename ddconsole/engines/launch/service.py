@@ -40,6 +40,11 @@ _CLEARED: Final = ("port-held", "gpu-busy")
 """Findings of the engine's preflight that stopping the service takes away."""
 
 
+def service_name(unit: str) -> str:
+    """A service's whole name, as its drop-in's folder needs it: `kimi-k2.6` is `kimi-k2.6.service`."""
+    return unit if unit.endswith(".service") else f"{unit}.service"
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceState:
     """What systemd says of the service.
@@ -49,6 +54,7 @@ class ServiceState:
         run: the launch that was put into it last.
         ours: what runs in it now is that launch.
         drop_in: path of our drop-in, when it is there.
+        restarts: how often systemd has started it again by itself since it was started; many are a loop.
     """
 
     unit: str
@@ -64,6 +70,7 @@ class ServiceState:
     run: str | None = None
     ours: bool = False
     drop_in: str | None = None
+    restarts: int = 0
 
     @property
     def whose(self) -> str:
@@ -72,12 +79,19 @@ class ServiceState:
             return "nobody's"
         return "ours" if self.ours else "the service's own"
 
+    @property
+    def stands(self) -> bool:
+        """Whether a take-over still stands; a reboot ends one, though its record stays until `restore`."""
+        own = bool(self.pid) and not self.ours and self.drop_in is None
+        return self.taken is not None and not own
+
     def words(self) -> str:
         """What it does, in a few words."""
+        again = f", started again by systemd {self.restarts} times" if self.restarts else ""
         if not self.pid:
-            return f"{self.unit} is {self.active}"
+            return f"{self.unit} is {self.active}{again}"
         about = ", ".join(word for word in (f"pid {self.pid}", self.user, self.command) if word)
-        return f"{self.unit} runs ({about}){f' since {self.since}' if self.since else ''}"
+        return f"{self.unit} runs ({about}){f' since {self.since}' if self.since else ''}{again}"
 
 
 def parse_state(unit: str, text: str) -> ServiceState:
@@ -94,13 +108,12 @@ def parse_state(unit: str, text: str) -> ServiceState:
             advice="mend launcher.unit and launcher.scope in the profile; `systemctl list-units` shows what there is",
         )
     invocation = told.get("InvocationID", "")
-    pid = told.get("MainPID", "0")
     return ServiceState(
         unit,
         active=told.get("ActiveState", ""),
         sub=told.get("SubState", ""),
         enabled=told.get("UnitFileState", ""),
-        pid=int(pid) if pid.isdigit() else 0,
+        pid=_number(told.get("MainPID", "")),
         since=told.get("ActiveEnterTimestamp", ""),
         user=told.get("User", ""),
         command=told.get("Command", "").strip(),
@@ -109,7 +122,12 @@ def parse_state(unit: str, text: str) -> ServiceState:
         run=told.get("Run") or None,
         ours=bool(invocation) and invocation == told.get("RunInvocation"),
         drop_in=told.get("DropIn"),
+        restarts=_number(told.get("NRestarts", "")),
     )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdigit() else 0
 
 
 class ServiceLauncher(FoundLauncher):
@@ -134,7 +152,7 @@ class ServiceLauncher(FoundLauncher):
         log: str = "file",
     ) -> None:
         super().__init__(state_dir, grace_s)
-        self._unit = unit if "." in unit else f"{unit}.service"
+        self._unit = service_name(unit)
         self._asker = asker
         self._take_over = take_over
         self._scope = scope
@@ -210,7 +228,7 @@ class ServiceLauncher(FoundLauncher):
 
     async def _may(self, host: Host, state: ServiceState, held: Sequence[Finding]) -> bool:
         """Consent by the profile or the command line, from an earlier take-over that still stands, or asked for now."""
-        if self._take_over == "yes" or state.taken is not None:
+        if self._take_over == "yes" or state.stands:
             return True
         if self._take_over == "no" or not self._asker.can_ask:
             return False

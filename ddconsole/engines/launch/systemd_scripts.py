@@ -96,7 +96,8 @@ if ! has_systemd; then echo "{NO_SYSTEMD}" >&2; exit 69; fi
 state=$(expand "$state_dir")
 show_all() {
   ctl show "$unit" --property=LoadState --property=ActiveState --property=SubState --property=UnitFileState \
-    --property=MainPID --property=InvocationID --property=ActiveEnterTimestamp --property=ControlGroup
+    --property=MainPID --property=InvocationID --property=ActiveEnterTimestamp --property=ControlGroup \
+    --property=NRestarts
 }
 shown_lines=$(show_all) || exit 70
 printf '%s\n' "$shown_lines"

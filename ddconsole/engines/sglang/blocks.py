@@ -18,16 +18,21 @@ if TYPE_CHECKING:
 
 _SCAN: Final = re.compile(
     rf"(?:{STAMP_PATTERN.format(rank='?:')}{ROUTINE}\n)*"
-    rf"(?:\Z|({STAMP_PATTERN.format(rank='')}([^\n]*))\n|([^\n]+)\n|\n)"
+    rf"(?:\Z|({STAMP_PATTERN.format(rank='')}([^\n]*))\n|((?:[^\n\[][^\n]*\n)(?:[^\n\[][^\n]*\n|\n)*)|([^\n]+)\n|\n)"
 )
-"""A run of routine lines, then one that is none: with a stamp (1 the line, 2 its rank, 3 its message), without one (4),
-or empty. Whatever follows a run matches, for blocks are whole lines: nothing goes back. (No possessive quantifiers:
-before Python 3.11.5 they lose groups.)"""
+"""A run of routine lines, then what is none: a line with a stamp (1 the line, 2 its rank, 3 its message), all lines up
+to the next bracket (4, as a traceback's), one in brackets that are no stamp (5), or an empty one. Whatever follows a
+run matches, for blocks are whole lines: nothing goes back. (No possessive quantifiers: before Python 3.11.5 they lose
+groups.)"""
 
 
 Told: TypeAlias = tuple[str, str | None, str, str | None, int]
-"""A line that is not routine: the line; its rank, "" for the main process, None without a stamp; its message; the rank
-of the routine line right before it, None where the line before was not routine; its place in the block."""
+"""What is not routine: a line, or SEVERAL ones with their ends; its rank, "" for the main process, None without a
+stamp; its message, or SEVERAL; the rank of the routine line right before it, None where the line before was not
+routine; its place in the block."""
+
+SEVERAL: Final = "\n"
+"""Stands for the message of whole lines without a stamp: no message has a line end."""
 
 
 def may_be_odd(text: str, limit: int) -> bool:
@@ -49,7 +54,9 @@ def told(block: str) -> Iterator[Told]:
         if kind == 1:
             line, rank, message = match.group(1, 2, 3)
             yield line, rank.strip(), message, after, begin
-        elif kind is not None and not (line := match[4]).isspace():
+        elif kind == 4 and not match[4].isspace():
+            yield match[4], None, SEVERAL, after, begin
+        elif kind == 5 and not (line := match[5]).isspace():
             yield line, None, line, after, begin
         elif after is not None:
             yield "", None, "", after, begin

@@ -48,6 +48,7 @@ class Kind(StrEnum):
     """What a line tells."""
 
     INIT = "init"
+    ONE_MODEL = "one-model"
     LOAD_BEGIN = "load-begin"
     LOAD_END = "load-end"
     KV = "kv"
@@ -245,7 +246,27 @@ _READERS: Final[dict[str, Callable[[str], Mark | None]]] = {
 }
 
 
+_NO_DRAFTER = re.compile(r"\bspeculative_algorithm'?(?:=|: )(?:None|'NGRAM')")
+_ONE_MODEL = Mark(Kind.ONE_MODEL)
+
+
 def read(message: str) -> Mark | None:
     """What `message` (without its prefix) means for the boot, or None."""
     reader = _READERS.get(message.partition(" ")[0])
-    return None if reader is None else reader(message)
+    if reader is not None:
+        return reader(message)
+    if message.startswith("server_args=") and _NO_DRAFTER.search(message) is not None:
+        return _ONE_MODEL
+    return None
+
+
+def means_nothing(messages: list[str]) -> bool:
+    """Whether none of them means anything; an indented one never does."""
+    for message in messages:  # noqa: SIM110 - a generator inside all() costs twice as much, for every line of a traceback
+        if message[:1] not in _INDENTED and read(message) is not None:
+            return False
+    return True
+
+
+_INDENTED: Final = " "
+"""Holds the empty text too."""

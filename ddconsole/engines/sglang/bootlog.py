@@ -6,13 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ddconsole.core.progress import BootFacts, BootProgress, LogWarning, Phase
-from ddconsole.engines.sglang.blocks import may_be_odd, told
+from ddconsole.engines.sglang.blocks import SEVERAL, may_be_odd, told
 from ddconsole.engines.sglang.bootlines import (
+    OLD_DIALECT,
     Decode,
     Kind,
     Mark,
     is_decode,
     is_routine,
+    means_nothing,
     read,
     read_decode,
     split_glued,
@@ -82,9 +84,9 @@ class BootLog:
         last = self._decodes.last
         return None if last is None else read_decode(last)
 
-    def failure(self, exit_status: int | None) -> Failure:
-        """Why it died: the first root cause among all ranks' noise."""
-        return diagnose(self._evidence, exit_status, self._phases.phase)
+    def failure(self, exit_status: int | None, notes: tuple[str, ...] = ()) -> Failure:
+        """Why it died: the first root cause among all ranks' noise, else what the host notes of its end."""
+        return diagnose(self._evidence, exit_status, self._phases.phase, notes)
 
     def feed(self, data: bytes, at: float) -> list[str]:
         """Take bytes cut anywhere; `at` is monotonic seconds. Returns finished lines, bars only in their last state."""
@@ -107,9 +109,15 @@ class BootLog:
         if self._decodes.is_quiet(block) and not self._mask.knows_any(block):
             self._quiet_block(block, at, lines)
             return
-        for line in block[:-1].split("\n"):
+        self._pieces(block, at, lines)
+
+    def _pieces(self, text: str, at: float, lines: list[str]) -> int:
+        """Lines one by one; how many characters they are, the last one's end included."""
+        text = text.removesuffix("\n")
+        for line in text.split("\n"):
             self._piece(line, True, at, lines)
             self._place += len(line) + 1
+        return len(text) + 1
 
     def _quiet_block(self, block: str, at: float, lines: list[str]) -> None:
         """Routine is skipped, ordinary lines are told as they are, odd ones go the long way."""
@@ -122,8 +130,9 @@ class BootLog:
             if watchful and self._is_odd(line):
                 self._show(block[shown:start], lines)
                 self._place = begin + start
-                self._piece(line, True, at, lines)
-                shown = start + len(line) + 1
+                shown = start + self._pieces(line, at, lines)
+            elif message is SEVERAL:
+                self._several(line.split("\n"), at, begin + start)
             elif line:
                 self._told(rank, message, line, at, begin + start)
         self._show(block[shown:], lines)
@@ -195,6 +204,16 @@ class BootLog:
             self._apply(mark, rank or "", shown, at)
         self._evidence.add(rank, message, shown, place, harmless=mark is not None and mark.kind in _HARMLESS)
 
+    def _several(self, texts: list[str], at: float, place: int) -> None:
+        """Lines without a prefix. Within an error all of them belong to it, unless one of them means something."""
+        if self._evidence.is_open and means_nothing(texts):
+            self._evidence.add_all(texts, place)
+            return
+        for text in texts:
+            if text and not text.isspace():
+                self._told(None, text, text, at, place)
+            place += len(text) + 1
+
     def _apply(self, mark: Mark, rank: str, shown: str, at: float) -> None:
         if mark.facts and any(getattr(self._facts, name) != value for name, value in mark.facts.items()):
             self._facts = replace(self._facts, **mark.facts)  # type: ignore[arg-type]  # only facts of their type
@@ -210,8 +229,12 @@ class BootLog:
             case Kind.LOAD_BEGIN:
                 phase = Phase.LOAD_DRAFT if self._loads.begin(rank) == "draft" else Phase.LOAD_TARGET
                 self._phases.enter(rank, phase, at)
+            case Kind.ONE_MODEL:
+                self._loads.one_model = True
             case Kind.LOAD_END:
                 self._loads.end(rank, mark.seconds)
+                if self._loads.is_whole(rank) or self._facts.dialect == OLD_DIALECT["dialect"]:
+                    self._phases.enter(rank, Phase.KV, at)  # what comes next, though its first line may never come
             case Kind.SERVER:
                 self._phases.enter_all(Phase.WARMUP, at)
             case Kind.FIRED_UP:

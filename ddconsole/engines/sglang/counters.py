@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -78,8 +79,8 @@ def decode_tick(line: str) -> DecodeTick | None:
 
 async def _metrics(http: EngineHttp) -> str | None:
     try:
-        async with http.client(COUNTERS_TIMEOUT_S) as client:
+        async with asyncio.timeout(COUNTERS_TIMEOUT_S), http.client(COUNTERS_TIMEOUT_S) as client:
             answer = await client.get("/metrics")
-    except httpx.HTTPError:
+    except (httpx.HTTPError, TimeoutError):
         return None
     return answer.text if answer.status_code == httpx.codes.OK else None

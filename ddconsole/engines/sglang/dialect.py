@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from ddconsole.core.errors import UsageError
 from ddconsole.core.ports import HttpRequest
 
 if TYPE_CHECKING:
@@ -153,7 +154,17 @@ class NativeDialect:
     name: str = "sglang-generate"
 
     def request(self, prompt: Prompt, workload: Workload, *, ignore_eos: bool = False) -> HttpRequest:
-        """The streaming request for `prompt`, without a chat template."""
+        """The streaming request for `prompt`, without a chat template.
+
+        Raises:
+            UsageError: the prompt is a chat, which only the model's template turns into text.
+        """
+        if prompt.messages:
+            raise UsageError(
+                f"the prompt {prompt.id!r} has messages, and /generate takes plain text",
+                evidence=("this engine's version tells no verify steps at its chat endpoint",),
+                advice="give the prompts as `text`, with the template's marks in it where the model needs them",
+            )
         sampling: dict[str, Any] = {"max_new_tokens": prompt.max_tokens, "temperature": workload.temperature}
         if ignore_eos:
             sampling["ignore_eos"] = True
@@ -214,7 +225,7 @@ class ChatDialect:
         """The streaming request for `prompt`, under the model's own chat template."""
         body: dict[str, Any] = {
             "model": self.model,
-            "messages": [{"role": "user", "content": prompt.text}],
+            "messages": [dict(one) for one in prompt.messages] or [{"role": "user", "content": prompt.text}],
             "max_tokens": prompt.max_tokens,
             "temperature": workload.temperature,
             "stream": True,

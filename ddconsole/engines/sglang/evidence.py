@@ -87,8 +87,22 @@ class Evidence:
             self._rank = rank
             cue = not harmless and self._explains(message)
         if cue:
-            self._keep(number, text)
+            self._keep([Line(number, self._rank, text)])
         self._open = cue
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a line without a prefix would belong to an error."""
+        return self._open
+
+    def add_all(self, texts: list[str], number: int) -> None:
+        """Lines without a prefix that belong to the error that is open; `number` is the first one's."""
+        lines = []
+        for text in texts:
+            if text and not text.isspace():
+                lines.append(Line(number, self._rank, text))
+            number += len(text) + 1
+        self._keep(lines)
 
     def routine(self, rank: str) -> None:
         """A line of `rank` that explains nothing; what follows without a prefix is no part of an error."""
@@ -106,17 +120,15 @@ class Evidence:
                 self._judged[message] = known
         return known
 
-    def _keep(self, number: int, text: str) -> None:
+    def _keep(self, lines: list[Line]) -> None:
         block = self.blocks.get(self._rank)
         if block is None:
             if len(self.blocks) >= RANK_LIMIT:
                 return
             block = self.blocks[self._rank] = Block(self._rank)
-        line = Line(number, self._rank, text)
-        if len(block.head) < BLOCK_HEAD:
-            block.head.append(line)
-        else:
-            block.tail.append(line)
+        room = BLOCK_HEAD - len(block.head)
+        block.head += lines[:room]
+        block.tail.extend(lines[room:])
 
     def errors(self) -> list[Line]:
         """All error lines that were kept, in the order of the log."""

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 from ddconsole.core.errors import Failure
 from ddconsole.core.progress import Phase
 from ddconsole.engines.sglang.bootlines import split_stamp
+from ddconsole.engines.sglang.evidence import Line
 from ddconsole.engines.sglang.signatures import SIGNATURES, Signature, Strength
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from ddconsole.engines.sglang.evidence import Evidence, Line
+    from ddconsole.engines.sglang.evidence import Evidence
 
 EVIDENCE_LINES: Final = 8
 """Lines shown as evidence."""
@@ -36,16 +37,24 @@ PHASE_WORDS: Final = {
 }
 
 _EXCEPTION = re.compile(r"(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit)\b")
+_AT_EXIT = re.compile(
+    r"nanobind: |\s*- (?:leaked |\.\.\. skipped )|See https://nanobind|.*resource_tracker: There appear to be|"
+    r"\s*warnings\.warn\("
+)
+"""What libraries print of themselves when a process ends, dozens of lines: no word on why."""
+
 _PARENT = ("Received sigquit", "SIGQUIT received", "kill_process_tree called")
 _ROOT_CUES = ("Scheduler hit an exception", "Traceback (most recent call last)")
 
 
-def diagnose(evidence: Evidence, exit_status: int | None, phase: Phase) -> Failure:
-    """The failure that the log shows; `phase` is where the boot was."""
+def diagnose(evidence: Evidence, exit_status: int | None, phase: Phase, notes: Sequence[str] = ()) -> Failure:
+    """The failure that the log shows; `phase` is where the boot was, `notes` what the host says of the end."""
     found = first_cause(evidence.errors())
     unnamed = _unnamed_exception(evidence)
+    if not unnamed and (found is None or found[0].strength is not Strength.ROOT):
+        found = first_cause(Line(0, "", note) for note in notes) or found
     if found is None or (unnamed and _explains_less(found[0], found[2], unnamed)):
-        return _unknown(evidence, unnamed, exit_status, phase)
+        return _unknown(evidence, unnamed, exit_status, phase, notes)
     signature, groups, line = found
     groups |= {"when": PHASE_WORDS.get(phase, "at work")}
     return Failure(
@@ -108,9 +117,11 @@ def _shown(texts: Iterable[str]) -> tuple[str, ...]:
 # --- nothing in the log has a name
 
 
-def _unknown(evidence: Evidence, dead: list[Line], exit_status: int | None, phase: Phase) -> Failure:
+def _unknown(
+    evidence: Evidence, dead: list[Line], exit_status: int | None, phase: Phase, notes: Sequence[str]
+) -> Failure:
     """The exception of the rank that died first; without one, how the process ended."""
-    lines = [line.text for line in dead] or list(evidence.tail)
+    lines = [line.text for line in dead] or [text for text in evidence.tail if not _AT_EXIT.match(text)] + [*notes]
     exception = next((line for line in reversed(dead) if _EXCEPTION.match(line.text)), None)
     cause, ended, advice = describe_exit(exit_status)
     if exception is None:
@@ -134,8 +145,10 @@ def _unnamed_exception(evidence: Evidence) -> list[Line]:
 
 
 def _until_noise(lines: list[Line]) -> list[Line]:
-    """Without what the parent process says once a child has died: it is no part of the error."""
-    return [line for line in lines if not any(noise in line.text for noise in _PARENT)]
+    """Without what the parent says once a child has died, and libraries at their exit: it is no part of the error."""
+    return [
+        line for line in lines if not any(noise in line.text for noise in _PARENT) and not _AT_EXIT.match(line.text)
+    ]
 
 
 def describe_exit(status: int | None) -> tuple[str, str, str]:

@@ -5,7 +5,9 @@ Every request goes to loopback through the forwarded port; a proxy of the enviro
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import json
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
@@ -19,6 +21,9 @@ HEALTH_TIMEOUT_S: Final = 25.0
 FLUSH_TIMEOUT_S: Final = 30.0
 ABORT_TIMEOUT_S: Final = 5.0
 CONNECT_TIMEOUT_S: Final = 5.0
+
+ANSWER_LIMIT: Final = 8 * 1024 * 1024
+"""Bytes of an answer that is read whole; SGLang's own are a few kB."""
 
 ABSENT: Final = (404, 405)
 """Statuses of an endpoint that this version does not have."""
@@ -50,30 +55,42 @@ class EngineHttp:
 
     async def ready(self) -> bool:
         """`/ready` (0.5.20 and later) or else `/health` says 200. Anything else is "not yet"."""
-        try:
-            async with self.client(HEALTH_TIMEOUT_S) as client:
-                answer = await client.get("/ready")
-                if answer.status_code in ABSENT:
-                    answer = await client.get("/health")
-        except httpx.HTTPError:
-            return False
-        return answer.status_code == httpx.codes.OK
+        status, _, _ = await self._get("/ready")
+        if status in ABSENT:
+            status, _, _ = await self._get("/health")
+        return status == httpx.codes.OK
 
     async def server_info(self) -> tuple[dict[str, Any] | None, str]:
         """(what `/server_info` tells, ""), or (None, why it could not be read)."""
+        status, body, why = await self._get("/server_info")
+        if status in ABSENT:
+            status, body, why = await self._get("/get_server_info")
+        if why or status != httpx.codes.OK:
+            return None, why or f"HTTP {status}"
         try:
-            async with self.client(HEALTH_TIMEOUT_S) as client:
-                answer = await client.get("/server_info")
-                if answer.status_code in ABSENT:
-                    answer = await client.get("/get_server_info")
-                if answer.status_code != httpx.codes.OK:
-                    return None, f"HTTP {answer.status_code}"
-                info = answer.json()
-        except httpx.HTTPError as exc:
-            return None, f"{type(exc).__name__}: {exc}".rstrip(": ")
-        except ValueError:
+            info = json.loads(body)
+        except (ValueError, RecursionError):
             return None, "not JSON"
         return (info, "") if isinstance(info, dict) else (None, "not an object")
+
+    async def _get(self, path: str) -> tuple[int | None, bytes, str]:
+        """(status, body, "") or (None, b"", why not). Whoever answers there, it ends in time and within bounds."""
+        body = b""
+        try:
+            async with (
+                asyncio.timeout(HEALTH_TIMEOUT_S),
+                self.client(HEALTH_TIMEOUT_S) as client,
+                client.stream("GET", path) as answer,
+            ):
+                async for chunk in answer.aiter_bytes():
+                    body += chunk
+                    if len(body) > ANSWER_LIMIT:
+                        return None, b"", f"an answer of more than {ANSWER_LIMIT >> 20} MiB"
+        except TimeoutError:
+            return None, b"", f"no whole answer within {HEALTH_TIMEOUT_S:.0f} s"
+        except (httpx.HTTPError, httpx.InvalidURL) as exc:
+            return None, b"", f"{type(exc).__name__}: {exc}".rstrip(": ")
+        return answer.status_code, body, ""
 
     async def flush(self) -> bool:
         """Empty the prefix cache, which also resets the engine's own acceptance counters. False when it refused."""

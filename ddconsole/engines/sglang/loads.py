@@ -23,9 +23,11 @@ class Loads:
     The first rank by name draws the bars: they are of the model that it is at.
 
     Attributes:
+        one_model: the engine has said that it loads no drafter.
         seconds: what each rank says its load took, by model.
     """
 
+    one_model: bool = False
     seconds: dict[str, dict[str, float]] = field(default_factory=dict)
     _begun: dict[str, int] = field(default_factory=dict)
     _drawn: str = TARGET
@@ -42,6 +44,10 @@ class Loads:
         """`rank` has loaded, and says in how many seconds if its version does."""
         if seconds is not None:
             self.seconds.setdefault(self._model(rank), {})[rank] = seconds
+
+    def is_whole(self, rank: str) -> bool:
+        """Whether all that `rank` loads has been begun, as far as the engine has said what that is."""
+        return self.one_model or self._model(rank) == DRAFT
 
     def see(self, bar: Bar | None, at: float) -> None:
         """A state of a bar, at `at` (monotonic seconds). Bars of downloads and others are no progress of a boot."""

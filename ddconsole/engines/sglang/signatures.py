@@ -106,9 +106,12 @@ MEMORY: Final = (
     _row("kv-too-small", r"Not enough memory\. Please try to increase --mem-fraction-static\. Current value: \S*?"
          r"(?P<now>[\d.]*\d)\b",
          "no room for the KV cache with mem-fraction-static={now}", "raise arg.mem-fraction-static"),
-    _row("host-oom", r"Out of memory: Killed process (?P<pid>\d+)",
+    _row("host-oom", r"[Oo]ut of memory: Killed process (?P<pid>\d+)",
          "the host ran out of memory and its kernel killed process {pid}",
          "free host memory; loading needs room for shards in flight"),
+    _row("host-oom", r"killed by the OOM killer|Failed with result 'oom-kill'",
+         "the host ran out of memory and its kernel killed a process of the engine",
+         "free host memory, or raise the unit's MemoryMax; loading needs room for shards in flight"),
     _row("gpu-oom", r"(?:CUDA )?[Oo]ut of memory(?!: Killed)|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED",
          "out of GPU memory", "lower mem-fraction-static or the context length, or free the cards"),
     _row("gpu-busy", r"The memory capacity is unbalanced.*pre_model_load_memory=(?P<before>[\d.]+)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -41,6 +42,7 @@ async def first_request(http: EngineHttp, dialect: RequestDialect, tokens: int) 
     answer, chunks, start = Answer(), list[tuple[float, int]](), time.monotonic()
     try:
         async with (
+            asyncio.timeout(FIRST_REQUEST_TIMEOUT_S),
             http.client(FIRST_REQUEST_TIMEOUT_S) as client,
             client.stream("POST", request.path, json=request.body) as response,
         ):
@@ -49,6 +51,8 @@ async def first_request(http: EngineHttp, dialect: RequestDialect, tokens: int) 
                 answer.error = f"HTTP {response.status_code}: {body}"
             else:
                 await _read_events(response, dialect, answer, chunks, start)
+    except TimeoutError:
+        answer.error = f"no whole answer within {FIRST_REQUEST_TIMEOUT_S:.0f} s"
     except httpx.HTTPError as exc:
         answer.error = f"{type(exc).__name__}: {exc}".rstrip(": ")
     return _record(answer, chunks, time.monotonic() - start)

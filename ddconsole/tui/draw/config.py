@@ -17,16 +17,25 @@ KNOBS = (("b", "block_size"), ("B", "budget"), ("K", "topk"), ("W", "window"))
 
 
 def knob_text(config: Mapping[str, Any], effective: Mapping[str, Any] | None, key: str) -> str:
-    """A knob's value as the engine uses it; empty where there is none."""
+    """A knob's value as the engine uses it; `auto` where it was left to the engine; empty where there is none."""
     asked = config.get(key)
+    if left_open(config, effective, key):
+        return "auto"
     used = (effective or {}).get(key)
     value = asked if used is None else used
     return "" if value is None else str(value)
 
 
+def left_open(config: Mapping[str, Any], effective: Mapping[str, Any] | None, key: str) -> bool:
+    """The knob was left to the engine: what it takes may be another value in another version."""
+    return key in config and config[key] is None and (effective or {}).get(key) is not None
+
+
 def asked_otherwise(config: Mapping[str, Any], effective: Mapping[str, Any] | None, key: str) -> str:
-    """What was asked where the engine makes something else of it: ` (cap 6)` for K, ` (asked 2048)`. Else empty."""
+    """Where the engine's value is not the asked one: ` (cap 6)` for K, ` (asked 2048)`, ` (24)` for `auto`."""
     asked, used = config.get(key), (effective or {}).get(key)
+    if left_open(config, effective, key):
+        return f" ({used})"
     if asked is None or used is None or asked == used:
         return ""
     return f" (cap {asked})" if key == "topk" else f" (asked {asked})"

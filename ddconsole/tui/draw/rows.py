@@ -161,23 +161,28 @@ def _estimate(item: Mapping[str, Any], state: str) -> str:
 
 
 def _queue_notes(item: Mapping[str, Any], state: str) -> Content:
-    """Its state in a word, what preflight would say, and the user's own note."""
+    """Its state in a word, its sweep, what preflight would say, and the user's own note: the short ones first.
+
+    Beside a note a warning is its sign alone: the details say it in words.
+    """
     parts: list[Content] = []
     if state == "running":
         parts.append(styled("▶ running", theme.ACCENT))
     elif state == "held":
         parts.append(styled("‖ held", theme.WARN))
-    parts += [_finding(finding) for finding in item.get("findings") or [] if finding.get("level") != "note"]
-    extras = draw_config.extras(item.get("config") or {})
-    note = styled(item.get("note") or "", theme.MUTED)
+    note = str(item.get("note") or "")
     sweep = styled(item.get("sweep") or "", theme.MUTED)
     repeats = styled(f"×{item['repeats']}", theme.MUTED) if int(item.get("repeats") or 1) > 1 else Content("")
-    return join([part for part in (*parts, repeats, sweep, extras, note) if part.cell_length], " ")
+    grave = [finding for finding in item.get("findings") or [] if finding.get("level") != "note"]
+    found = [_finding(finding, short=bool(note)) for finding in grave]
+    extras = draw_config.extras(item.get("config") or {})
+    told = styled(f"“{note}”", theme.MUTED) if note else Content("")
+    return join([part for part in (*parts, sweep, repeats, *found, told, extras) if part.cell_length], " ")
 
 
-def _finding(finding: Mapping[str, Any]) -> Content:
+def _finding(finding: Mapping[str, Any], *, short: bool) -> Content:
     glyph, style = ("✘", theme.BAD) if finding.get("level") == "block" else ("⚠", theme.WARN)
-    return styled(f"{glyph} {finding.get('text', '')}", style)
+    return styled(glyph if short else f"{glyph} {finding.get('text', '')}", style)
 
 
 def result_rows(view: View) -> list[Row]:

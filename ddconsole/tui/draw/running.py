@@ -163,8 +163,12 @@ def _bars(view: View, width: int) -> list[Content]:
     if boot is None:
         return []
     lines = [
-        _shard_bar(name, value, width)
-        for name, value in (("target", boot.target), ("drafter", boot.draft), ("graphs", boot.graphs))
+        _shard_bar(name, value, width, over=phase in view.phases and view.phases[phase].state == "done")
+        for name, phase, value in (
+            ("target", "load_target", boot.target),
+            ("drafter", "load_draft", boot.draft),
+            ("graphs", "graphs", boot.graphs),
+        )
         if value is not None
     ]
     tail = []
@@ -181,8 +185,11 @@ def _bars(view: View, width: int) -> list[Content]:
     return [*lines, fit_content(join(tail, " · "), width)] if tail else lines
 
 
-def _shard_bar(name: str, value: dict[str, Any], width: int) -> Content:
+def _shard_bar(name: str, value: dict[str, Any], width: int, *, over: bool) -> Content:
+    """What the engine's own bar said last; the phase being over is known better, for a last line may be lost."""
     done, total = value.get("done"), value.get("total")
+    if over and total:
+        done = total
     fraction = share(done, total)
     complete = fraction is not None and fraction >= 1
     eta = "" if complete or value.get("eta_s") is None else f"{span(value['eta_s'])} left"

@@ -118,6 +118,7 @@ class Dashboard(EditorKeys):
             self._do(action_id)
 
     def _do(self, action_id: str) -> None:
+        self._notice.outdate()
         if keys.BY_ID[action_id].group == keys.QUEUE:
             self._table.stay()
         getattr(self, f"do_{action_id}")()

@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from ddconsole.tui import keys, theme
+from ddconsole.tui.screens.ask import CALL_KEY
 from ddconsole.tui.text import styled, wrap_words
 from ddconsole.tui.widgets.lines import Lines
 
@@ -25,6 +26,7 @@ PANEL_KEYS = (
     ("home end", "first and last; in the log, end follows again"),
     ("← →", "sideways in the log"),
     ("^p", "all commands, by name"),
+    (CALL_KEY, "answer what ssh asks, when the line at the top says so"),
 )
 
 VERBS = (

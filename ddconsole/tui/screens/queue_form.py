@@ -113,8 +113,7 @@ class QueueForm(ModalScreen[None]):
         if name == "algorithm":
             return Choice(ALGORITHMS, (typed.algorithm,), id=name)
         if name == "passes":
-            more = PASSES if self.app.size.width >= ROOMY else ()
-            names = tuple(dict.fromkeys((*self._profile.passes, *typed.passes, *more)))
+            names = tuple(dict.fromkeys((*self._profile.passes, *typed.passes, *PASSES)))
             return Choice(names, typed.passes, several=True, id=name)
         return OneLine(typed.note if name == "note" else typed.numbers[name], id=name)
 
@@ -154,7 +153,6 @@ class QueueForm(ModalScreen[None]):
             self.query_one(f"#row-{name}").set_class(name not in used, "-unused")
             hint = form.hint(self._profile.knobs, name, short=self.app.size.width < ROOMY)
             self._hint(name, read.problems.get(name), hint)
-        self._hint("passes", read.problems.get("passes"), "")
         self.query_one("#preview", Static).update(self._preview(read))
         self._look_up(form.as_line(read, self._profile.knobs, self._subject.edited))
 

@@ -1,4 +1,4 @@
-"""A line of options: one of them, or any number of them. The chosen are marked by a sign."""
+"""A few options: one of them, or any number of them. The chosen are marked by a sign."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ from ddconsole.tui.text import styled
 
 if TYPE_CHECKING:
     from textual import events
+    from textual.geometry import Size
 
 SIGNS = {False: ("○", "●"), True: ("□", "■")}
 """Not chosen and chosen, for one of them and for any number."""
+
+SIGN_CELLS, GAP = 2, 2
+"""Cells of a sign with its space, and between two options."""
 
 
 class Choice(Widget, can_focus=True):
@@ -67,12 +71,25 @@ class Choice(Widget, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Choose what was clicked."""
-        at = 0
-        for place, option in enumerate(self._options):
-            if at <= event.x < at + len(option) + 2:
+        for place, (x, y) in enumerate(self._places(self.content_size.width)):
+            option = self._options[place]
+            if y == event.y and x <= event.x < x + len(option) + SIGN_CELLS:
                 self._at = place
                 self._choose(option)
-            at += len(option) + 4
+
+    def _places(self, width: int) -> list[tuple[int, int]]:
+        """Column and line of each option; those that do not fit beside the last one begin a line."""
+        places, x, y = [], 0, 0
+        for option in self._options:
+            if x and x + len(option) + SIGN_CELLS > width:
+                x, y = 0, y + 1
+            places.append((x, y))
+            x += len(option) + SIGN_CELLS + GAP
+        return places
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many lines as the options need."""
+        return self._places(width)[-1][1] + 1
 
     def on_focus(self) -> None:
         """Show where the keys go."""
@@ -83,8 +100,11 @@ class Choice(Widget, can_focus=True):
         self.refresh()
 
     def render(self) -> Content:
-        """The options."""
-        return Content("  ").join(self._option(place, option) for place, option in enumerate(self._options))
+        """The options, line by line."""
+        lines: dict[int, list[Content]] = {}
+        for place, (_, y) in enumerate(self._places(self.content_size.width)):
+            lines.setdefault(y, []).append(self._option(place, self._options[place]))
+        return Content("\n").join(Content(" " * GAP).join(line) for line in lines.values())
 
     def _option(self, place: int, option: str) -> Content:
         chosen = option in self._chosen

@@ -48,6 +48,11 @@ class NoticeLine(Widget):
         self.screen.add_class("-notice")
         self.refresh(layout=True)
 
+    def outdate(self) -> None:
+        """A warning about a key is over as soon as another key has done something."""
+        if self._severity == "warning":
+            self.screen.remove_class("-notice")
+
     def _end(self) -> None:
         """Away with it, once it could be read."""
         if self.screen.is_current:

@@ -19,6 +19,10 @@ class OneLine(Input):
     def __init__(self, value: str = "", *, placeholder: str = "", id: str | None = None) -> None:  # noqa: A002
         super().__init__(value, placeholder=placeholder, compact=True, id=id, select_on_focus=False)
 
+    def validate_value(self, value: str) -> str:
+        """Whatever comes into the field, be it another user's note: nothing in it reaches the terminal as a command."""
+        return clean(value, max(len(value), 1))
+
     def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()

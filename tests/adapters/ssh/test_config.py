@@ -161,6 +161,17 @@ async def test_the_agent_of_identity_agent_serves_a_locked_key(by, start_sshd, h
     assert await says(connector, "echo", "agent") == "agent\n"
 
 
+async def test_identities_only_offers_the_named_key_alone(by, start_sshd, home: Path, agent: str, keys) -> None:
+    """Its public half stands in IdentityFile, its private half in the agent; six others there are not even offered."""
+    sshd = start_sshd("MaxAuthTries=1")
+    add(agent, *_others(home), keys.path("client_key"))
+    os.unlink(keys.path("client_key"))
+    only = f"  IdentitiesOnly yes\n  IdentityFile {keys.path('client_key.pub')}\n"
+    text = f'Host far\n  HostName 127.0.0.1\n  Port {sshd.port}\n  IdentityAgent "{agent}"\n{only}'
+    connector = by(SshTarget("far", config=config(home, sshd, text)))
+    assert await says(connector, "echo", "named") == "named\n"
+
+
 def _others(home: Path) -> list[str]:
     names = [str(home / f"other{number}") for number in range(6)]
     for name in names:

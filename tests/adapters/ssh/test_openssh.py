@@ -50,6 +50,15 @@ async def test_a_printing_login_shell_disturbs_nothing(by, start_sshd, shell: st
         assert b"".join([chunk async for chunk in stream.chunks()]) == b"bytes"
 
 
+async def test_a_login_shell_that_prints_a_megabyte_disturbs_nothing(by, start_sshd) -> None:
+    """Neither the answer nor the memory: what stands before the frame is thrown away as it comes."""
+    flood = "head -c 1000000 /dev/zero | tr '\\\\0' x"
+    async with connected(start_sshd(f'ForceCommand={flood}; exec sh -c "$SSH_ORIGINAL_COMMAND"'), by) as host:
+        assert (await host.run(["echo", "answer"])).stdout == "answer\n"
+        stream = await host.stream(["printf", "bytes"])
+        assert b"".join([chunk async for chunk in stream.chunks()]) == b"bytes"
+
+
 async def test_a_bashrc_that_prints_disturbs_nothing(start_sshd, tmp_path: Path) -> None:
     """bash reads it for every command of an ssh session; here by the variable that names it."""
     rc = tmp_path / "rc"

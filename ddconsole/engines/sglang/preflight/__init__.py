@@ -47,14 +47,14 @@ async def preflight(profile: Profile, host: Host, config: Config, port: int) -> 
     report = Report()
     answers = await ask_all(profile, host, port, report)
     args = _arguments(profile, config)
-    _check_engine(profile, config, answers, report)
+    _check_engine(profile, config, answers, _on_cards(args), report)
     if "port" in answers.host:
         check_port(port, answers.host, report)
     if "model" in answers.host:
         _check_models(profile, config, args, answers, report)
     else:
         report.take(check_config(profile, config, profile.engine.known_block_size))
-    if args.get("device") not in (None, "cuda"):
+    if not _on_cards(args):
         report.see("cards", "cards", f"not looked at: the engine computes on {args['device']}")
     else:
         _check_gpus(profile, config, args, answers, report)
@@ -73,7 +73,12 @@ def _arguments(profile: Profile, config: Config) -> Args:
         return {}
 
 
-def _check_engine(profile: Profile, config: Config, answers: Answers, report: Report) -> None:
+def _on_cards(args: Args) -> bool:
+    """Whether the engine computes on NVIDIA's cards; what only their kernels need is not asked of others."""
+    return args.get("device") in (None, "cuda")
+
+
+def _check_engine(profile: Profile, config: Config, answers: Answers, on_cards: bool, report: Report) -> None:
     effective = effective_config(config, profile.knobs.topk.rule)
     report.see("config", "asked", config.label())
     if config.algorithm is not Algorithm.OFF:
@@ -81,7 +86,7 @@ def _check_engine(profile: Profile, config: Config, answers: Answers, report: Re
         report.see("config", "effective", f"{depth}{topk} · N {effective.verify_width} tokens verified a step")
     if not answers.engine:
         return
-    known = read_engine(profile, answers.engine, report)
+    known = read_engine(profile, answers.engine, report, on_cards=on_cards)
     if known is None:
         return
     tell_flags(answers.engine, known, report)
@@ -101,7 +106,8 @@ def _check_models(profile: Profile, config: Config, args: Args, answers: Answers
     report.take(check_config(profile, config, trained))
     check_quantisation(config, target, args, report)
     check_page_cache(target, answers.host, report)
-    check_jit(answers.host, report)
+    if _on_cards(args):
+        check_jit(answers.host, report)
 
 
 def _check_gpus(profile: Profile, config: Config, args: Args, answers: Answers, report: Report) -> None:

@@ -51,10 +51,13 @@ within @S@ nvidia-smi --query-compute-apps=pid,gpu_uuid,used_memory --format=csv
   while IFS=, read -r pid uuid memory; do
     case $pid in "" | *[!0-9]*) printf 'text\t%s\n' "$pid"; continue ;; esac
     user=$(stat -c %U "/proc/$pid" 2>/dev/null || ps -o user= -p "$pid" 2>/dev/null || echo "?")
-    ours=no
-    if grep -q -F DDCONSOLE_ATTEMPT= "/proc/$pid/environ" 2>/dev/null; then ours=yes; fi
     command=$(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | cut -c1-80)
     set -- $(stat_of "$pid")
+    # an engine's rank has written its name over its own environment; the root of its session has the token
+    ours=no
+    for one in "$pid" "${4:-0}"; do
+      if grep -q -F DDCONSOLE_ATTEMPT= "/proc/$one/environ" 2>/dev/null; then ours=yes; fi
+    done
     printf 'app\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$pid" "$uuid" "$memory" "$user" "${4:-0}" "$ours" "$command"
   done | say
 section end

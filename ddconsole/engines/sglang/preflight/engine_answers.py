@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 TOPIC = "engine"
 
 
-def read_engine(profile: Profile, found: Sections, report: Report) -> Help | None:
-    """Tell what the engine is; None when its flags could not be read."""
+def read_engine(profile: Profile, found: Sections, report: Report, *, on_cards: bool = True) -> Help | None:
+    """Tell what the engine is; None when its flags could not be read.
+
+    `on_cards` is False for an engine that computes elsewhere: packages of CUDA kernels that are not as it wants them,
+    or not there, are then no finding.
+    """
     program = profile.engine.command[0]
     command = " ".join(profile.engine.command)
     if "missing" in found:
@@ -35,6 +39,8 @@ def read_engine(profile: Profile, found: Sections, report: Report) -> Help | Non
     known = _read_help(found, report)
     _tell_version(command, identity, known, report)
     _tell_packages(identity, report)
+    if on_cards:
+        _check_needs(identity, report)
     return known
 
 
@@ -88,10 +94,14 @@ def tell_flags(found: Sections, known: Help, report: Report) -> None:
 
 
 def _tell_packages(identity: list[str], report: Report) -> None:
-    """The versions beside it, and what it wants of them: SGLang ends itself when a kernel package is too old."""
+    """The versions beside it."""
     versions: dict[str, Any] = dict(rows(identity, "version", 2))
     if versions:
         report.see(TOPIC, "packages", shown(", ".join(f"{name} {version}" for name, version in versions.items()), 400))
+
+
+def _check_needs(identity: list[str], report: Report) -> None:
+    """What it wants of kernel packages: SGLang ends itself when one is too old."""
     for name, wanted, there in rows(identity, "needs", 3):
         if there != wanted:
             has = f"{there} is installed" if there else "it is not installed"
