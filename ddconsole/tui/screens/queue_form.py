@@ -177,6 +177,9 @@ class QueueForm(ModalScreen[None]):
             work.update(Content("\n").join(standing_lines(found, work.content_size.width, self._desk.describe)))
         elif isinstance(found, Refusal) and found.code in A_COPY_ANSWERS:
             work.update(styled(f"⚠ {found.reason}", theme.WARN))
+        answer = self.query_one("#answer", Static)
+        if str(answer.content):  # what was said moves down with the price above it, and stays in sight
+            self.call_after_refresh(answer.scroll_visible, animate=False)
 
     def _hint(self, name: str, problem: str | None, plain: str) -> None:
         content = styled(plain, theme.MUTED) if problem is None else styled(f"✘ {problem}", theme.BAD)
