@@ -123,7 +123,9 @@ class QueueForm(ModalScreen[None]):
         self._look()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Say what the field means that has the focus."""
+        """Go to the field that has the focus, and say what it means."""
+        self.query_one("#dialog").anchor(False)
+        event.widget.scroll_visible(animate=False)
         if event.widget.id in LABELS:
             about = partial(about_field, event.widget.id, self._profile.knobs, self._profile.trained)
             self.query_one("#about", Lines).show(about)
@@ -177,9 +179,6 @@ class QueueForm(ModalScreen[None]):
             work.update(Content("\n").join(standing_lines(found, work.content_size.width, self._desk.describe)))
         elif isinstance(found, Refusal) and found.code in A_COPY_ANSWERS:
             work.update(styled(f"⚠ {found.reason}", theme.WARN))
-        answer = self.query_one("#answer", Static)
-        if str(answer.content):  # what was said moves down with the price above it, and stays in sight
-            self.call_after_refresh(answer.scroll_visible, animate=False)
 
     def _hint(self, name: str, problem: str | None, plain: str) -> None:
         content = styled(plain, theme.MUTED) if problem is None else styled(f"✘ {problem}", theme.BAD)
@@ -284,10 +283,11 @@ class QueueForm(ModalScreen[None]):
         self._answer(styled(f"⚠ {message.words}", theme.WARN))
 
     def _answer(self, content: Content) -> None:
-        answer = self.query_one("#answer", Static)
-        answer.update(content)
-        self.query_one("#about").display = content.plain in ("", "…")
-        self.call_after_refresh(answer.scroll_visible, animate=False)
+        said = content.plain not in ("", "…")
+        self.query_one("#answer", Static).update(content)
+        self.query_one("#about").display = not said
+        # The answer is the last line, and stays in sight when what stands above it grows later, as the price does.
+        self.query_one("#dialog").anchor(said)
 
     def action_close(self) -> None:
         """Back, without doing anything."""
