@@ -170,22 +170,29 @@ mkdir -p "$(units)/$unit.d" && printf '%s' "$text" >"$(dropin).new" && mv "$(dro
 umask "$mask"
 ctl daemon-reload || exit 70
 ctl reset-failed "$unit" 2>/dev/null
-# a main process that died at once fails the start, or is forgotten already: it was started all the same
-if ! ctl start "$unit" && [ ! -s "$run/exit" ]; then ctl status --no-pager --lines=5 "$unit" >&2; exit 70; fi
+# a main process that died at once fails the start, or is forgotten already: it was started all the same, and how it
+# ended is written by another process, which may take a moment
+ended_at_once() {
+  tries=0
+  while [ ! -s "$run/exit" ] && [ $tries -lt 30 ]; do tries=$((tries + 1)); nap; done
+  [ -s "$run/exit" ]
+}
+if ! ctl start "$unit" && ! ended_at_once; then ctl status --no-pager --lines=5 "$unit" >&2; exit 70; fi
 shown InvocationID >"$run/invocation"
 pid=$(shown MainPID)
 if [ "${pid:-0}" != 0 ]; then
   # the ranks of an engine inherit it; a main process without it was started by another drop-in than ours
-  # (one that has just died has no environment to look at)
+  # (one that has just died has no environment to look at, and one that has just been forked not yet its own)
+  tries=0
+  while grep -q . "/proc/$pid/environ" 2>/dev/null && ! grep -q -F "DDCONSOLE_ATTEMPT=$token" "/proc/$pid/environ" \
+    && [ $tries -lt 10 ]; do tries=$((tries + 1)); nap; done
   if grep -q . "/proc/$pid/environ" 2>/dev/null && ! grep -q -F "DDCONSOLE_ATTEMPT=$token" "/proc/$pid/environ"; then
     echo "ddconsole: another drop-in of $unit comes after ours" >&2; exit 70
   fi
   stat=$(stat_of "$pid")
 else
   pid=$(shown ExecMainPID) stat=
-  tries=0
-  while [ "${pid:-0}" = 0 ] && [ ! -s "$run/exit" ] && [ $tries -lt 10 ]; do tries=$((tries + 1)); nap; done
-  if [ "${pid:-0}" = 0 ] && [ -s "$run/exit" ]; then pid=1; fi
+  if [ "${pid:-0}" = 0 ] && ended_at_once; then pid=1; fi
 fi
 if [ "${pid:-0}" = 0 ]; then ctl status --no-pager --lines=5 "$unit" >&2; exit 70; fi
 # no process has the start time 0, least of all process 1: what is dead stays dead
