@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ddconsole.core.errors import ProfileError
+from ddconsole.core.masking import Masker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,13 +15,8 @@ if TYPE_CHECKING:
     from ddconsole.core.profile import SecretSource
 
 
-MASK = "***"
-
 SERVICE = "ddconsole"
 """Under which name a keyring keeps our secrets."""
-
-SHORTEST = 4
-"""Characters below which a value is no secret worth masking: it would take parts of words away."""
 
 _read_here: set[str] = set()
 """Values that this process has read: what it reports of its own errors must not hold them."""
@@ -33,15 +29,13 @@ def read_secrets(sources: Mapping[str, SecretSource]) -> dict[str, str]:
         ProfileError: a source has no value; the text names the secret and the source, never a value.
     """
     found = {name: _read(name, source) for name, source in sources.items()}
-    _read_here.update(value for value in found.values() if len(value) >= SHORTEST)
+    _read_here.update(found.values())
     return found
 
 
 def without_secrets(text: str) -> str:
-    """`text` with every secret that this process has read replaced by `***`."""
-    for value in sorted(_read_here, key=len, reverse=True):
-        text = text.replace(value, MASK)
-    return text
+    """`text` for a report, with `***` for every secret that this process has read and for what looks like one."""
+    return Masker(tuple(_read_here)).text(text)
 
 
 def _read(name: str, source: SecretSource) -> str:

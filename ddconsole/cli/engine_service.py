@@ -10,6 +10,7 @@ import click
 from ddconsole.cli.common import cli_errors, json_option, load_profile
 from ddconsole.cli.consent import take_over_option
 from ddconsole.cli.engine_host import on_host
+from ddconsole.core.masking import Masker
 
 if TYPE_CHECKING:
     from ddconsole.adapters.profile_file import LoadedProfile
@@ -134,8 +135,4 @@ def permanent_text(loaded: LoadedProfile, plan: LaunchPlan) -> str:
 
 def _masked(plan: LaunchPlan) -> tuple[str, ...]:
     """The argv with the profile's secrets replaced, where one stands in it."""
-    values = [value for value in plan.secret_env.values() if value]
-    words = list(plan.argv)
-    for value in values:
-        words = [word.replace(value, "***") for word in words]
-    return tuple(words)
+    return tuple(map(Masker(tuple(plan.secret_env.values())).text, plan.argv))

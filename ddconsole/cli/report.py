@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ddconsole.adapters.secrets import without_secrets
 from ddconsole.core.errors import DdconsoleError, SpecError, StoreError, UsageError
 from ddconsole.core.json_line import json_line
 
@@ -95,14 +96,6 @@ def tell_bug(error: Exception, *, as_json: bool) -> int:
     else:
         click.echo(f"ddconsole: {clean(what)}\n  → {advice}", err=True)
     return EXIT_BUG
-
-
-def without_secrets(text: str) -> str:
-    """Text for a report, with what is or looks like a secret masked; the rules are only loaded when it is needed."""
-    from ddconsole.adapters.secrets import without_secrets as without_ours
-    from ddconsole.engines.sglang.masking import Masker
-
-    return Masker().text(without_ours(text))
 
 
 def clean(text: str) -> str:

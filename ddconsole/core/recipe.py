@@ -16,6 +16,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from ddconsole.core.masking import MASK
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from ddconsole.core.ports import LaunchPlan
     from ddconsole.core.profile import Profile
 
-MASK = "***"
 _SECRET_NAME = re.compile(r"(?i)(^|_)(key|token|secret|password|passwd|credentials?)(_|$)")
 _SECRET_VALUE = re.compile(r"\b(hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{16,})|://[^/\s:@]+:[^/\s@]+@")
 

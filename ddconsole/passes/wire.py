@@ -188,6 +188,7 @@ class _Connection(asyncio.BufferedProtocol):
         self._limit_s: float | None = None
         self._heard_at = 0.0
         self._watch: asyncio.TimerHandle | None = None
+        self._soon: asyncio.TimerHandle | None = None
         self.idle_since = 0.0
 
     @property
@@ -270,8 +271,10 @@ class _Connection(asyncio.BufferedProtocol):
             if self._held > HELD_BYTES and not self._paused and self._transport is not None:
                 self._paused = True
                 self._transport.pause_reading()
-        if began or not self._can_wait(payload, at):
+        if began or not self._can_wait(payload):
             self._wake()
+        elif self._pieces and self._soon is None:
+            self._soon = asyncio.get_running_loop().call_later(UNREAD_S, self._wake)
 
     def connection_lost(self, error: Exception | None) -> None:
         """The other side is gone."""
@@ -282,20 +285,18 @@ class _Connection(asyncio.BufferedProtocol):
             self._fail(httpx.ReadError(words) if error is not None else httpx.RemoteProtocolError(words))
         self._wake()
 
-    def _can_wait(self, payload: bytes, at: float) -> bool:
+    def _can_wait(self, payload: bytes) -> bool:
         """Whether the reader can be told of a piece later: with the next ones, or by whatever ends the response.
 
-        Not when the oldest has waited for `UNREAD_S`, and not of a piece that is cut in the middle of a line or that
-        follows such a one, for an end mark may lie across both.
+        Not of a piece that is cut in the middle of a line or that follows such a one, for an end mark may lie across
+        both.
         """
         if self._body is None or self._body.ended or self._paused:
             return False
         if not payload:
             return True
         before, self._cut = self._cut, not payload.endswith(b"\n")
-        if before or self._cut or END_MARK in payload:
-            return False
-        return at - self._pieces[0][0] < UNREAD_S
+        return not (before or self._cut or END_MARK in payload)
 
     # --- reading
 
@@ -330,6 +331,9 @@ class _Connection(asyncio.BufferedProtocol):
             self._reader = None
 
     def _wake(self) -> None:
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
         if self._reader is not None and not self._reader.done():
             self._reader.set_result(None)
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from ddconsole.core.errors import Failure, UnreachableError
 from ddconsole.core.progress import Phase
+from ddconsole.engines.launch.downfall import downfall
 from ddconsole.runner.activity import Activity
 from ddconsole.runner.boot_progress import ProgressTeller
-from ddconsole.runner.downfall import downfall
 from ddconsole.runner.estimates import phase_medians
 from ddconsole.runner.phases import AttemptFailed, in_phase
 from ddconsole.runner.port_holder import names_port, port_held

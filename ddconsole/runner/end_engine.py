@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from ddconsole.core.errors import HostError
+from ddconsole.runner.tunnel import forwarded
 
 if TYPE_CHECKING:
     from ddconsole.core.ports import Host, Launched, StopProof
@@ -22,9 +23,6 @@ async def end_engine(bench: Bench, host: Host, launched: Launched) -> StopProof:
     owned, _ = await bench.launcher.owns_port(host, launched)
     if owned:  # whoever else serves there keeps its requests
         with contextlib.suppress(HostError):
-            forward = await host.forward(launched.port)
-            try:
-                await bench.engine.abort(f"http://127.0.0.1:{forward.local_port}")
-            finally:
-                await forward.close()
+            async with forwarded(host, launched.port) as base_url:
+                await bench.engine.abort(base_url)
     return await bench.launcher.stop(host, launched)

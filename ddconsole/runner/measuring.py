@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from ddconsole.core.errors import Failure, UnreachableError
 from ddconsole.core.events import PassFinished, PassStarted, RequestDone, Warned
+from ddconsole.engines.launch.downfall import downfall
 from ddconsole.passes.base import PassContext
 from ddconsole.passes.roundtrip import round_trip
 from ddconsole.runner.beside import Beside
-from ddconsole.runner.downfall import downfall
 from ddconsole.runner.pace import Pace
 from ddconsole.runner.phases import AttemptFailed
 from ddconsole.runner.tasks import end_task

@@ -10,6 +10,7 @@ from ddconsole.core.errors import Failure
 from ddconsole.engines.launch.logs import last_lines
 from ddconsole.runner.port_holder import names_port, port_held
 from ddconsole.runner.tasks import end_task
+from ddconsole.runner.tunnel import forwarded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -54,11 +55,8 @@ async def until_proved(
 
 async def ready(bench: Bench, host: Host, launched: Launched) -> bool:
     """Whether what answers on its port calls itself ready; whose answer that is, is not looked at."""
-    forward = await host.forward(launched.port)
-    try:
-        return await bench.engine.ready(f"http://127.0.0.1:{forward.local_port}")
-    finally:
-        await forward.close()
+    async with forwarded(host, launched.port) as base_url:
+        return await bench.engine.ready(base_url)
 
 
 @contextlib.asynccontextmanager
@@ -94,13 +92,9 @@ async def _proved(
     owned, who = await bench.launcher.owns_port(host, launched)
     if not owned:
         return await port_held(host, launched, tracker.facts, who)
-    forward = await host.forward(launched.port)
-    try:
-        base_url = f"http://127.0.0.1:{forward.local_port}"
+    async with forwarded(host, launched.port) as base_url:
         identity = await bench.engine.identify(base_url, host, launched, config, tracker.facts)
         if isinstance(identity, Failure):
             return identity
         spoken = await bench.engine.speculates(base_url, config)
-    finally:
-        await forward.close()
     return spoken if isinstance(spoken, Failure) else identity

@@ -11,6 +11,7 @@ from ddconsole.core.errors import AnswerNeededError, UnreachableError
 from ddconsole.core.events import Connection, Warned
 from ddconsole.core.ports import notes_of
 from ddconsole.runner.tasks import end_task
+from ddconsole.runner.tunnel import forwarded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -81,13 +82,8 @@ class Session:
         Raises:
             UnreachableError: the connection was lost, or forwarding is not allowed.
         """
-        host = await self.host()
-        forward = await host.forward(port)
-        try:
-            yield f"http://127.0.0.1:{forward.local_port}"
-        finally:
-            with contextlib.suppress(UnreachableError):
-                await forward.close()
+        async with forwarded(await self.host(), port) as base_url:
+            yield base_url
 
     async def give_up(self, host: Host, why: str) -> None:
         """Note that `host` is gone; the next `host()` connects again."""

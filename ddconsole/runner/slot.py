@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from ddconsole.core.errors import Failure, HostError, UnreachableError
 from ddconsole.core.events import Warned
-from ddconsole.engines.sglang.masking import Masker
-from ddconsole.runner.downfall import downfall
+from ddconsole.core.masking import Masker
+from ddconsole.engines.launch.downfall import downfall
+from ddconsole.engines.launch.retention import prune_runs
 from ddconsole.runner.follow import LogFollower
 from ddconsole.runner.phases import AttemptFailed
-from ddconsole.runner.retention import prune_runs
 
 if TYPE_CHECKING:
     from ddconsole.core.config import Effective

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ddconsole.adapters.local import LocalHost
 from ddconsole.core.profile import Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
 
 
 @pytest.fixture
@@ -21,3 +23,12 @@ def make_profile() -> Callable[..., Profile]:
         return Profile(schema=1, host="local", engine=base | (engine or {}), **sections)
 
     return make
+
+
+@pytest.fixture
+async def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LocalHost]:
+    """This machine, with a home of its own."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    local = LocalHost()
+    yield local
+    await local.close()

@@ -48,15 +48,6 @@ time.sleep(600)
 
 
 @pytest.fixture
-async def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LocalHost]:
-    """This machine, with a home of its own."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    local = LocalHost()
-    yield local
-    await local.close()
-
-
-@pytest.fixture
 async def launch(host: LocalHost) -> AsyncIterator[Callable[..., Awaitable[Launched]]]:
     """Starts plans, and ends at the end whatever the test left."""
     launcher, started = ProcessLauncher("~/state", grace_s=1), list[Launched]()

@@ -21,15 +21,6 @@ Launch = Callable[[str], Awaitable[Launched]]
 
 
 @pytest.fixture
-async def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LocalHost]:
-    """This machine, with a home of its own."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    local = LocalHost()
-    yield local
-    await local.close()
-
-
-@pytest.fixture
 def launcher() -> ProcessLauncher:
     """One with a short grace."""
     return ProcessLauncher("~/state", grace_s=1)

@@ -17,6 +17,7 @@ from ddconsole.core.errors import HostError, ProfileError, UsageError
 from ddconsole.core.events import Event
 from ddconsole.core.gpu import GpuParser
 from ddconsole.core.gpu_list import parse_list
+from ddconsole.core.masking import Masker
 from ddconsole.core.metrics import RequestRecord
 from ddconsole.core.ports import Answer
 from ddconsole.core.profile import Profile
@@ -27,7 +28,6 @@ from ddconsole.engines.launch.service import parse_state
 from ddconsole.engines.sglang.bootlog import BootLog
 from ddconsole.engines.sglang.counters import counter, lifetime_tau
 from ddconsole.engines.sglang.dialect import ChatDialect, NativeDialect, parse_version
-from ddconsole.engines.sglang.masking import Masker
 from ddconsole.engines.sglang.preflight.help_text import parse_help
 from ddconsole.engines.sglang.preflight.links import parse_matrix
 from ddconsole.engines.sglang.preflight.sections import sections

@@ -13,7 +13,7 @@ from runner.world import Opened, tree
 from ddconsole.adapters.local import LocalHost
 from ddconsole.core.ports import LaunchPlan
 from ddconsole.engines.launch.process import ProcessLauncher
-from ddconsole.runner.retention import KILOBYTES_KEPT, RUNS_KEPT, prune_runs
+from ddconsole.engines.launch.retention import KILOBYTES_KEPT, RUNS_KEPT, prune_runs
 
 
 def run_folder(state: Path, number: int, kilobytes: int = 1) -> Path:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -26,6 +27,7 @@ from ddconsole.runner.intents import OrderPlan, Plan, SheetPlan
 from ddconsole.runner.outlook import Outlook
 from ddconsole.tui.app import ConsoleApp
 from ddconsole.tui.facts import ProfileFacts
+from ddconsole.tui.widgets.tables import QueueTable
 
 NOW = datetime(2026, 12, 2, 14, 0, tzinfo=UTC)
 DEADLINE_S = 20.0
@@ -201,6 +203,15 @@ def full_desk() -> Desk:
 def console(desk: Desk) -> ConsoleApp:
     """The app on a desk, with a clock that stands still."""
     return ConsoleApp(desk, ProfileFacts(knobs=PROFILE.knobs), now=lambda: NOW, zone=UTC, guarded=False)
+
+
+@asynccontextmanager
+async def opened(desk: Desk) -> AsyncIterator[tuple[ConsoleApp, Pilot[Any]]]:
+    """The console on a desk, its first picture drawn."""
+    app = console(desk)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: app.screen.query_one(QueueTable).selected is not None, "the first picture")
+        yield app, pilot
 
 
 async def until(pilot: Pilot[Any], reached: Callable[[], bool], what: str = "the condition") -> None:

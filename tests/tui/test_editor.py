@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 from tui import scripted_editor
-from tui.desk import Desk, console, full_desk, screen_text, until
+from tui.desk import Desk, full_desk, opened, screen_text, until
 from tui.story import tree
 
 from ddconsole.core.queue import Batch, Change, Hold, by_id
@@ -21,7 +19,6 @@ from ddconsole.tui.handoff import EditorFailedError, editor_command
 from ddconsole.tui.screens.confirm import Confirm
 from ddconsole.tui.screens.dashboard import Dashboard
 from ddconsole.tui.widgets.notice_line import NoticeLine
-from ddconsole.tui.widgets.tables import QueueTable
 
 
 class Editor:
@@ -55,15 +52,6 @@ def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Editor:
     """The scripted editor as $VISUAL."""
     monkeypatch.setenv("VISUAL", f"'{sys.executable}' '{scripted_editor.__file__}' '{tmp_path}'")
     return Editor(tmp_path)
-
-
-@asynccontextmanager
-async def opened(desk: Desk) -> AsyncIterator[tuple[ConsoleApp, Pilot[Any]]]:
-    """The console on a desk, its first picture drawn."""
-    app = console(desk)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: app.screen.query_one(QueueTable).selected is not None, "the first picture")
-        yield app, pilot
 
 
 def said(app: ConsoleApp) -> str:

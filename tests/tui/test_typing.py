@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
-
 import pytest
 from textual.events import Key, Paste
-from textual.pilot import Pilot
 from textual.widgets import Input
-from tui.desk import Desk, console, full_desk, until
+from tui.desk import full_desk, opened, until
 
 from ddconsole.core.queue import Add
 from ddconsole.tui.app import ConsoleApp
@@ -18,17 +13,8 @@ from ddconsole.tui.screens.command import CommandLine
 from ddconsole.tui.screens.dashboard import Dashboard
 from ddconsole.tui.screens.find import Find
 from ddconsole.tui.screens.queue_form import QueueForm
-from ddconsole.tui.widgets.tables import QueueTable
 
 NAMES = {":": "colon", "/": "slash", " ": "space", "=": "equals_sign", "\n": "enter", "↓": "down", "⌫": "ctrl+u"}
-
-
-@asynccontextmanager
-async def opened(desk: Desk) -> AsyncIterator[tuple[ConsoleApp, Pilot[Any]]]:
-    app = console(desk)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: app.screen.query_one(QueueTable).selected is not None, "the first picture")
-        yield app, pilot
 
 
 def at_once(app: ConsoleApp, text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from ddconsole.core.masking import Masker
 from ddconsole.core.progress import BootFacts, BootProgress, LogWarning, Phase
 from ddconsole.engines.sglang.blocks import SEVERAL, may_be_odd, told
 from ddconsole.engines.sglang.bootlines import (
@@ -25,7 +26,6 @@ from ddconsole.engines.sglang.evidence import TAIL_LINES, Evidence
 from ddconsole.engines.sglang.faults import diagnose
 from ddconsole.engines.sglang.linecut import LineCutter, Redrawn
 from ddconsole.engines.sglang.loads import Loads
-from ddconsole.engines.sglang.masking import Masker
 from ddconsole.engines.sglang.phases import PhaseClock
 from ddconsole.engines.sglang.shardbar import end_of_run, find_bar
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ddconsole.core.config import Algorithm, effective_topk
 from ddconsole.core.errors import UsageError
+from ddconsole.core.masking import Masker
 from ddconsole.core.ports import LaunchPlan
 from ddconsole.core.profile import TopkKnob
-from ddconsole.engines.sglang.masking import Masker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

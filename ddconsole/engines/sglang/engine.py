@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ddconsole.core.config import Algorithm, effective_config
+from ddconsole.core.masking import Masker
 from ddconsole.core.ports import Identity
 from ddconsole.engines.sglang import identity, speculation
 from ddconsole.engines.sglang.bootlog import BootLog
@@ -12,7 +13,6 @@ from ddconsole.engines.sglang.command import launch_plan
 from ddconsole.engines.sglang.counters import decode_tick, read_counts
 from ddconsole.engines.sglang.dialect import ChatDialect, auth_headers, dialect_for, native_dialect
 from ddconsole.engines.sglang.http import EngineHttp
-from ddconsole.engines.sglang.masking import Masker
 from ddconsole.engines.sglang.preflight import preflight
 
 if TYPE_CHECKING:

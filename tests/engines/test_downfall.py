@@ -10,7 +10,7 @@ import pytest
 from ddconsole.adapters.local import LocalHost
 from ddconsole.core.ports import Launched
 from ddconsole.core.retries import HOST_REBOOTED, SERVICE_VANISHED
-from ddconsole.runner.downfall import downfall
+from ddconsole.engines.launch.downfall import downfall
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ddconsole.engines.sglang.masking import Masker
+from ddconsole.core.masking import Masker
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,9 @@ from typing import Any, Final
 
 MASK: Final = "***"
 
+SHORTEST: Final = 4
+"""Characters below which a value is no secret worth masking: it would take parts of words away."""
+
 _NAME = r"(?:api[_-]?key|password|passwd|secret|(?:auth|access|hf)[_-]token)"
 _ASSIGNED = re.compile(
     rf"(?i)(?P<name>{_NAME}['\"]?\s*[=:]\s*)(?!None\b|null\b)"
@@ -34,7 +37,7 @@ class Masker:
     """Masks what looks like a secret, and the values of the profile's own secrets wherever they turn up."""
 
     def __init__(self, secrets: tuple[str, ...] = ()) -> None:
-        known = sorted({value for value in secrets if len(value) >= 4}, key=len, reverse=True)
+        known = sorted({value for value in secrets if len(value) >= SHORTEST}, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
 
     def text(self, text: str, *, routine: bool = False) -> str:
