@@ -123,9 +123,7 @@ class QueueForm(ModalScreen[None]):
         self._look()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Go to the field that has the focus, and say what it means."""
-        self.query_one("#dialog").anchor(False)
-        event.widget.scroll_visible(animate=False)
+        """Say what the field means that has the focus."""
         if event.widget.id in LABELS:
             about = partial(about_field, event.widget.id, self._profile.knobs, self._profile.trained)
             self.query_one("#about", Lines).show(about)
@@ -286,8 +284,6 @@ class QueueForm(ModalScreen[None]):
         said = content.plain not in ("", "…")
         self.query_one("#answer", Static).update(content)
         self.query_one("#about").display = not said
-        # The answer is the last line, and stays in sight when what stands above it grows later, as the price does.
-        self.query_one("#dialog").anchor(said)
 
     def action_close(self) -> None:
         """Back, without doing anything."""
