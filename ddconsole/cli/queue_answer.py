@@ -125,10 +125,7 @@ def _lines(previews: Sequence[Preview], profile: str) -> list[str]:
     lines = _notes(previews)
     lines += [line for seen in previews for line in _price(seen)]
     lines += [
-        f"this is the same work as {double.id} ({double.state})"
-        for seen in previews
-        for _, double in _doubled(seen)
-        if double.state != "this spec"
+        f"this is the same work as {double.id} ({double.state})" for seen in previews for _, double in _doubled(seen)
     ]
     control = _control(previews)
     if control is not None:

@@ -19,6 +19,7 @@ WAITING = ("running", "queued", "held", "idea")
 """States that a plain `list` shows."""
 MARKS = {"block": "✘ ", "warn": "⚠ ", "note": ""}
 """What stands before a finding."""
+BASE_BEST = "base=best: what is not named comes from the best when it starts"
 COLUMNS = ("#", "id", "state", "config", "time", "notes")
 
 
@@ -53,6 +54,8 @@ def _notes(item: Mapping[str, Any]) -> str:
         notes.append(item["suite"])
     if item["repeats"] > 1:
         notes.append(f"× {item['repeats']}")
+    if item["base"] == "best" and item["state"] in WAITING[1:]:
+        notes.append(BASE_BEST)
     if item["requires"]:
         notes.append(f"only if {item['requires']} passes")
     if item["keeps_engine"]:

@@ -97,6 +97,7 @@ def experiment_item(
         "suite": item.suite,
         "passes": list(item.passes),
         "repeats": item.repeats,
+        "base": "best" if item.base_best else "default",
         "estimate_s": None if seconds is None else round(seconds, 1),
         "estimate_source": source,
         "keeps_engine": item.id in keeping,

@@ -135,9 +135,18 @@ def preview(
         items,
         tuple(price(item)[0] if item.config is not None else 0.0 for item in items),
         sum(item.id not in kept for item in items if item.config is not None),
-        duplicates(drafts, standing, view.effective, view.workload),
+        duplicates(
+            tuple(zip(_ids(command, queue, after), drafts, strict=True)), standing, view.effective, view.workload
+        ),
         _control(drafts, standing, SpecContext.of(profile, queue), profile, view),
     )
+
+
+def _ids(command: Command, queue: Queue, after: Queue) -> tuple[str, ...]:
+    """The ids that the experiments of a command have, or are going to have, in its order."""
+    there, added = {item.id for item in queue.items}, {id(draft) for draft in command.drafts}
+    new = iter(sorted((item.id for item in after.items if item.id not in there), key=lambda id_: int(id_[1:])))
+    return tuple(next(new) if id(one.draft) in added else one.source or "" for one in command.preview)
 
 
 def _control(

@@ -26,6 +26,10 @@ def _needs_row(now: Moment) -> str | None:
         return None
     if now.focus == "results":
         return "nothing was measured yet: w goes to the queue"
+    if now.queued:
+        return "nothing is selected: up and down go through the queue (w)"
+    if now.revision is None:
+        return "nothing is selected: the queue is still being read"
     return "nothing is selected: the queue is empty, press a to add"
 
 

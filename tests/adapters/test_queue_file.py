@@ -96,7 +96,7 @@ def test_what_has_started_meanwhile_refuses_the_whole_with_its_line() -> None:
     queue = queue_of(2)
     text = written(queue)
     number = text.splitlines().index("- id: E1") + 1
-    with pytest.raises(RefusedError, match=rf"^q.yaml:{number}:3: E1 is running and cannot be edited"):
+    with pytest.raises(RefusedError, match=rf"^q.yaml:{number}:3: E1 is running and stays as it is"):
         read(text.replace("B=16", "B=48"), begun(queue, "E1"))
 
 

@@ -64,6 +64,7 @@ def test_the_document_has_what_scripts_need(ddconsole: Callable[..., Any]) -> No
         "state",
         "passes",
         "repeats",
+        "base",
         "note",
         "author",
         "created_at",
@@ -278,3 +279,22 @@ def test_specs_from_a_standard_input_that_is_closed_or_no_text(
     assert refused.code == 2
     assert "`-` reads standard input, and that is closed" in refused.err
     assert len(ddconsole("queue", "demo", "list", "--json").json["items"]) == 3
+
+
+def test_what_is_bound_at_the_start_is_told_from_a_fixed_config(ddconsole: Callable[..., Any]) -> None:
+    """In the table and as JSON; others are `default`."""
+    answer = ddconsole("queue", "demo", "add", "base=best", "B=52")
+    assert "base=best: what is not named comes from the best when it starts" in answer.out
+    items = ddconsole("queue", "demo", "list", "--json").json["items"]
+    assert [item["base"] for item in items] == ["default"] * 3 + ["best"]
+
+
+def test_doubles_within_one_edit_are_named(ddconsole: Callable[..., Any]) -> None:
+    """Two experiments that an edit makes the same work: each later one says which."""
+    ddconsole("queue", "demo", "sweep", "b=8", "B=20,24", "K=6")
+    answer = ddconsole("queue", "demo", "edit", "S1", "B=40")
+    assert answer.code == 0
+    assert "this is the same work as E4 (this spec)" in answer.out + answer.err
+    ddconsole("queue", "demo", "undo")
+    document = ddconsole("queue", "demo", "edit", "E4", "E5", "B=44", "--json").json
+    assert [each["duplicate_of"] for each in document["duplicates"]] == ["E4"]

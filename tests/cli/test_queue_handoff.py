@@ -118,5 +118,5 @@ def test_what_started_or_changed_while_the_document_was_open_refuses_the_whole(
     assert (stale.code, "E3 has changed since you looked" in stale.err) == (3, True)
     store.begin_attempt("demo", "E1", {}, NOW)
     started = ddconsole("queue", "demo", "import", "-", stdin=text)
-    assert (started.code, "E1 is running and cannot be edited" in started.err) == (3, True)
+    assert (started.code, "E1 is running and stays as it is" in started.err) == (3, True)
     assert ddconsole("queue", "demo", "export", "E1").code == 3

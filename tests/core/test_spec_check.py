@@ -18,7 +18,7 @@ def effective(config: Config) -> Effective:
 
 def only(draft: Draft, queue: Queue) -> Duplicate | None:
     """The double of one draft."""
-    (found,) = duplicates([draft], standing_work(queue, effective), effective)
+    (found,) = duplicates([("E9", draft)], standing_work(queue, effective), effective)
     return found
 
 
@@ -69,16 +69,16 @@ def test_the_order_of_the_passes_does_not_matter() -> None:
 def test_work_of_another_profile_is_named_with_it_under_the_same_workload_alone() -> None:
     mine, other = Workload(), Workload(prompts="long")
     there = standing_work(ended(queue_of(1), "E1"), effective, mine, profile="lab")
-    assert duplicates([Draft(TREE)], there, effective, mine) == (Duplicate("lab:E1", "measured"),)
-    assert duplicates([Draft(TREE)], there, effective, other) == (None,)
+    assert duplicates([("E9", Draft(TREE))], there, effective, mine) == (Duplicate("lab:E1", "measured"),)
+    assert duplicates([("E9", Draft(TREE))], there, effective, other) == (None,)
 
 
 def test_what_was_measured_before_the_profile_got_another_workload_is_no_double() -> None:
     """The queued one is going to be measured under the present workload, whatever it was queued under."""
     before = {"E1": Workload(prompts="long")}
     there = standing_work(ended(queue_of(2), "E1"), effective, measured_under=before)
-    assert duplicates([Draft(TREE)], there, effective) == (None,)
-    assert duplicates([Draft(replace(TREE, budget=16))], there, effective) == (Duplicate("E2", "queued"),)
+    assert duplicates([("E9", Draft(TREE))], there, effective) == (None,)
+    assert duplicates([("E9", Draft(replace(TREE, budget=16)))], there, effective) == (Duplicate("E2", "queued"),)
 
 
 def test_waiting_work_is_named_before_measured_work() -> None:
@@ -87,8 +87,8 @@ def test_waiting_work_is_named_before_measured_work() -> None:
 
 
 def test_a_double_inside_one_spec_is_pointed_out() -> None:
-    found = duplicates([Draft(TREE), Draft(replace(TREE, topk=5))], {}, effective)
-    assert found == (None, Duplicate("#1", "this spec"))
+    found = duplicates([("E8", Draft(TREE)), ("E9", Draft(replace(TREE, topk=5)))], {}, effective)
+    assert found == (None, Duplicate("E8", "this spec"))
 
 
 def test_a_tree_without_its_control_offers_the_chain_at_the_trained_block_size() -> None:

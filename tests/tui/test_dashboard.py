@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 from tui.desk import NOW, Desk, console, full_desk, screen_text, until
 from tui.scenes import app_at
-from tui.story import tree
+from tui.story import chain, tree
 
 from ddconsole.core import events
 from ddconsole.core.errors import StoreError
@@ -75,6 +75,18 @@ async def test_space_holds_and_releases() -> None:
         await pilot.press("space")
         await until(pilot, lambda: desk.states()["E2"] == "queued", "released")
         assert desk.edits() == [Hold(("E2",)), Release(("E2",))]
+
+
+async def test_a_queue_of_which_all_is_held_is_not_called_empty() -> None:
+    """The header counts what is held, and the panel names the key that releases it."""
+    desk = Desk()
+    desk.add(tree(8, 12), chain(8))
+    async with opened(desk) as (app, pilot):
+        assert "queue 2" in screen_text(app)
+        await pilot.press("space", "down", "space")
+        await until(pilot, lambda: "queue: all 2 held" in screen_text(app), "the header")
+        assert "space releases it" in screen_text(app)
+        assert "queue empty" not in screen_text(app)
 
 
 async def test_x_removes_u_brings_back_and_ctrl_r_removes_again() -> None:

@@ -154,6 +154,17 @@ def test_queue_rows_say_state_in_words_and_warn() -> None:
     assert rows["E15"].cells["K"].plain == "3"
 
 
+def test_what_is_bound_when_it_starts_says_so_in_its_row() -> None:
+    """Its numbers are those of today's best; the ones that run may be others."""
+    document = queue_document()
+    document["items"] = [item | {"state": "queued", "base": "best"} for item in document["items"]]
+    feed = Feed()
+    feed.publish(events.Event(0, START, events.QueueChanged(9, document | {"revision": 9})))
+    notes = [row.cells["notes"].plain for row in queue_rows(feed.view) if "notes" in row.cells]
+    assert notes
+    assert all("base=best" in note for note in notes)
+
+
 def test_ended_experiments_are_no_longer_in_the_queue() -> None:
     """The document has them; the panel shows what runs and waits."""
     document = queue_document()

@@ -158,7 +158,7 @@ async def test_what_started_meanwhile_is_named_and_the_rest_is_offered(editor: E
         desk.begin("E1")
         editor.go()
         await asked(pilot, "E1 cannot be edited any more")
-        assert "E1 is running and cannot be edited" in screen_text(app)
+        assert "E1 is running and stays as it is" in screen_text(app)
         assert desk.edits() == []
         await pilot.press("r")
         await until(pilot, lambda: bool(desk.edits()), "the rest")

@@ -62,7 +62,9 @@ def test_the_bar_names_only_actions() -> None:
 @pytest.mark.parametrize(
     ("action_id", "now", "reason"),
     [
-        ("edit", Moment(), "nothing is selected"),
+        ("edit", Moment(), "still being read"),
+        ("edit", Moment(revision=3), "the queue is empty"),
+        ("edit", Moment(revision=3, queued=2), "up and down go through the queue"),
         ("edit", Moment(selected_id="E1", selected_state="running"), "E1 is running"),
         ("hold", Moment(selected_id="E1", selected_state="idea"), "an idea without a config"),
         ("start", Moment(owns_run=True), "being run already"),

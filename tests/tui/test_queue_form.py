@@ -198,7 +198,7 @@ async def test_that_it_has_started_is_said_at_the_next_key_and_a_full_disk_offer
     async with form_on(desk, "e") as (app, pilot):
         desk.edit_now(Begin("E1", 1, NOW))
         await type_over(pilot, "block_size", "12")
-        await until(pilot, lambda: "E1 is running and cannot be edited" in screen_text(app), "before enter")
+        await until(pilot, lambda: "E1 is running and stays as it is" in screen_text(app), "before enter")
         desk.failing = StoreError("the disk is full")
         await pilot.press("enter")
         await until(pilot, lambda: "the disk is full" in screen_text(app), "the refusal")

@@ -73,7 +73,7 @@ def unknown(queue: Queue, id_: str) -> Refusal:
 def not_editable(item: Experiment) -> Refusal:
     """Why a running, ended or removed experiment cannot be edited, and what can be done instead."""
     if isinstance(item.state, Running):
-        reason = f"{item.id} is running and cannot be edited: clone {item.id} with the new values, or cancel it"
+        reason = f"{item.id} is running and stays as it is: clone {item.id} with other values, or cancel it"
         return Refusal(reason, "running", (item.id,))
     if isinstance(item.state, Removed):
         return Refusal(f"{item.id} was removed: undo brings it back, clone makes it anew", "removed", (item.id,))

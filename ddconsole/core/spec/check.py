@@ -32,12 +32,16 @@ class WorkKey:
     repeats: int
 
 
+SAME_EDIT = "this spec"
+"""State of a double that is made by the same edit."""
+
+
 @dataclass(frozen=True, slots=True)
 class Duplicate:
     """Work that is there already.
 
     Attributes:
-        id: the experiment that has it, `lab:E4` under another profile; `#2` is the second draft of the same spec.
+        id: the experiment that has it, `lab:E4` under another profile.
         state: `queued`, `held`, `running`, `measured`, or `this spec`.
     """
 
@@ -77,19 +81,24 @@ def standing_work(
 
 
 def duplicates(
-    drafts: Sequence[Draft],
+    drafts: Sequence[tuple[str, Draft]],
     standing: Mapping[WorkKey, Duplicate],
     effective_fn: Callable[[Config], Effective],
     workload: Workload = EMPTY,
 ) -> tuple[Duplicate | None, ...]:
-    """For each draft the same work that stands already, or None. `standing` is of `standing_work`."""
+    """For each draft the same work that stands already, or None.
+
+    Args:
+        drafts: each with the id that it has, or is going to have: by it a double within one edit is named.
+        standing: of `standing_work`.
+    """
     there = dict(standing)
     found: list[Duplicate | None] = []
-    for number, draft in enumerate(drafts, start=1):
+    for id_, draft in drafts:
         own = work_key(draft, effective_fn, workload)
         found.append(None if own is None else there.get(own))
         if own is not None:
-            there.setdefault(own, Duplicate(f"#{number}", "this spec"))
+            there.setdefault(own, Duplicate(id_, SAME_EDIT))
     return tuple(found)
 
 

@@ -84,7 +84,7 @@ def _queue(view: View, place: Place) -> Content:
     queued = [item for item in items if item.get("state") == "queued"]
     if not queued:
         held = sum(item.get("state") == "held" for item in items)
-        return styled(f"queue empty, {held} held" if held else "queue empty", theme.MUTED)
+        return styled(f"queue: all {held} held" if held else "queue empty", theme.MUTED)
     text = f"queue {len(queued)}"
     estimates = [float(item["estimate_s"]) for item in queued if item.get("estimate_s") is not None]
     if len(estimates) == len(queued):

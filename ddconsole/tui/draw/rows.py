@@ -166,6 +166,8 @@ def _queue_notes(item: Mapping[str, Any], state: str) -> Content:
     Beside a note a warning is its sign alone: the details say it in words.
     """
     parts: list[Content] = []
+    if item.get("base") == "best" and state in ("queued", "held"):
+        parts.append(styled("base=best", theme.ACCENT))
     if state == "running":
         parts.append(styled("▶ running", theme.ACCENT))
     elif state == "held":

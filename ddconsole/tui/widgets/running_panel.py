@@ -48,7 +48,8 @@ class RunningPanel(Picture):
         """The states before the first experiment."""
         state = view.connection.state if view.connection is not None else None
         detail = view.connection.detail if view.connection is not None else ""
-        queued = any(item.get("state") == "queued" for item in view.queue.get("items") or [])
+        states = {item.get("state") for item in view.queue.get("items") or []}
+        queued, held = "queued" in states, "held" in states
         if state == "connecting":
             return "connecting …" if not detail else f"connecting: {detail}"
         if state == "waiting":
@@ -58,6 +59,8 @@ class RunningPanel(Picture):
         if not was_reached(view):
             advice = view.connection.advice if view.connection is not None else ""
             return f"{detail or 'the host cannot be reached'}{f' → {advice}' if advice else ''}"
+        if held and not queued:
+            return "all that waits is held: space releases it"
         if view.running is not None:
             return "about to start the next experiment" if queued else "waiting for an experiment: press a to add one"
         if view.queue.get("paused"):
