@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import getpass
+import math
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,6 +21,26 @@ if TYPE_CHECKING:
     from ddconsole.adapters.profile_file import LoadedProfile
     from ddconsole.adapters.store import SqliteStore
     from ddconsole.core.queue import Edit, Queue
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds, 0 or more: `nan` and `inf`, which compare with nothing or never pass, are refused."""
+
+    name = "seconds"
+
+    def __init__(self) -> None:
+        super().__init__(min=0)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number.
+
+        Raises:
+            click.BadParameter: it is negative, not finite, or no number.
+        """
+        found: float = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value} is not a finite number of seconds.", param, ctx)
+        return found
 
 
 def json_option(help_text: str = "One JSON document on stdout.") -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ddconsole.cli.common import Seconds
 from ddconsole.cli.report import tell
 from ddconsole.core.errors import HostError, RefusedError
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command("demo-host")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where it listens on 127.0.0.1; 0 takes any.")
-@click.option("--linger", type=click.FloatRange(0), help="End so many seconds after the last connection.")
+@click.option("--linger", type=Seconds(), help="End so many seconds after the last connection.")
 @click.option("--state-dir", type=click.Path(path_type=Path), hidden=True)
 def demo_host(port: int, linger: float | None, state_dir: Path | None) -> int:
     """Run the demo GPU host in the foreground: eight simulated cards behind a real ssh server.

@@ -141,6 +141,8 @@ def _notes(previews: Sequence[Preview]) -> list[str]:
 
 def _price(seen: Preview) -> list[str]:
     """The size and price of several experiments; one has its time in the table."""
+    if seen.changes_price:
+        return [f"{duration(abs(seen.more_s))} {'more' if seen.more_s > 0 else 'less'} than before"]
     if not seen.command.drafts or len(seen.items) < 2:
         return []
     starts = "start" if seen.boots == 1 else "starts"

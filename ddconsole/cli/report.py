@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 EXIT_BUG = 70
 EXIT_UNWRITABLE = StoreError.exit_code
 EXIT_INTERRUPTED = 130
+ECHOED = 160
+"""Characters of a refused line that are shown again; a paste may be a megabyte."""
 DEBUG_VARIABLE = "DDCONSOLE_DEBUG"
 
 
@@ -39,10 +41,14 @@ def tell(error: DdconsoleError, *, as_json: bool) -> int:
         print_json({"error": error.to_json()})
         return error.exit_code
     click.echo(f"ddconsole: {clean(error.what)}", err=True)
-    for line in error.evidence:
+    evidence, before = error.evidence, ""
+    if isinstance(error, SpecError) and evidence:
+        line, before = around(clean(evidence[0]), error.column - 1)
+        evidence = (line, *evidence[1:])
+    for line in evidence:
         click.echo(f"  | {clean(line)}", err=True)
-    if isinstance(error, SpecError) and error.evidence:
-        click.echo(f"    {' ' * cells(clean(error.evidence[0][: error.column - 1]))}^ column {error.column}", err=True)
+    if isinstance(error, SpecError) and evidence:
+        click.echo(f"    {' ' * cells(before)}^ column {error.column}", err=True)
     if error.advice:
         click.echo(f"  → {clean(error.advice)}", err=True)
     return error.exit_code
@@ -96,6 +102,15 @@ def tell_bug(error: Exception, *, as_json: bool) -> int:
     else:
         click.echo(f"ddconsole: {clean(what)}\n  → {advice}", err=True)
     return EXIT_BUG
+
+
+def around(text: str, at: int) -> tuple[str, str]:
+    """A line and what of it stands before place `at` (from 0); of a long one only what is near that place."""
+    if len(text) <= ECHOED:
+        return text, text[:at]
+    start = max(0, min(at - ECHOED // 2, len(text) - ECHOED))
+    head, tail = "…" if start else "", "…" if start + ECHOED < len(text) else ""
+    return f"{head}{text[start : start + ECHOED]}{tail}", head + text[start:at]
 
 
 def clean(text: str) -> str:

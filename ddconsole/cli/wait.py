@@ -10,7 +10,7 @@ import click
 
 from ddconsole.adapters.paths import Paths
 from ddconsole.adapters.run_lock import run_lock
-from ddconsole.cli.common import cli_errors, json_option, load_profile, open_and_seed
+from ddconsole.cli.common import Seconds, cli_errors, json_option, load_profile, open_and_seed
 from ddconsole.cli.report import clean, print_json
 from ddconsole.core.ending import IDLE, Ending, ending
 from ddconsole.core.errors import UsageError
@@ -28,7 +28,7 @@ TIMEOUT = "timeout"
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("profile")
 @click.argument("what", metavar="E16|S3|idle")
-@click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Give up after this long.")
+@click.option("--timeout", type=Seconds(), metavar="SECONDS", help="Give up after this long.")
 @json_option()
 @cli_errors
 def wait(profile: str, what: str, timeout: float | None, as_json: bool) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ddconsole.core.experiment import Workload
 from ddconsole.core.order import engine_kept
-from ddconsole.core.queue import Add, Batch, Change, Refusal, apply
+from ddconsole.core.queue import Add, Batch, Change, Extend, Refusal, apply
 from ddconsole.core.spec import SpecContext, duplicates, missing_control, print_spec, standing_work
 from ddconsole.runner.outlook import Outlook
 
@@ -84,6 +84,7 @@ class Preview:
         items: the experiments that it adds or changes, as they would stand there.
         seconds: what each of `items` will take; an engine that is kept costs no boot.
         boots: how many of them start an engine.
+        more_s: seconds by which those of `items` that were there already become longer, or shorter when negative.
         doubles: for each config of the command, in its order, the same work that is there already, or None.
         control: the control that is missing, to be offered; None when there is one, or no tree.
     """
@@ -95,11 +96,18 @@ class Preview:
     boots: int
     doubles: tuple[Duplicate | None, ...]
     control: Control | None
+    more_s: float = 0.0
 
     @property
     def total_s(self) -> float:
         """What all of it will take, in seconds."""
         return sum(self.seconds)
+
+    @property
+    def changes_price(self) -> bool:
+        """Whether values of experiments that were there already change what they take, by a second at least."""
+        edits = self.command.edit.edits if isinstance(self.command.edit, Batch) else (self.command.edit,)
+        return any(isinstance(each, Change | Extend) for each in edits) and abs(self.more_s) >= 1
 
     @property
     def new(self) -> tuple[Draft, ...]:
@@ -129,6 +137,8 @@ def preview(
     drafts = tuple(planned.draft for planned in command.preview)
     items = tuple(item for item in after.items if item.revision == after.revision)
     kept, price = engine_kept(after, view.effective), view.prices(after)
+    there = {item.id: item for item in queue.items}
+    was = view.prices(queue)
     return Preview(
         command,
         after,
@@ -139,6 +149,11 @@ def preview(
             tuple(zip(_ids(command, queue, after), drafts, strict=True)), standing, view.effective, view.workload
         ),
         _control(drafts, standing, SpecContext.of(profile, queue), profile, view),
+        sum(
+            price(item)[0] - was(there[item.id])[0]
+            for item in items
+            if item.id in there and item.config is not None and there[item.id].config is not None
+        ),
     )
 
 

@@ -298,3 +298,18 @@ def test_doubles_within_one_edit_are_named(ddconsole: Callable[..., Any]) -> Non
     ddconsole("queue", "demo", "undo")
     document = ddconsole("queue", "demo", "edit", "E4", "E5", "B=44", "--json").json
     assert [each["duplicate_of"] for each in document["duplicates"]] == ["E4"]
+
+
+def test_of_a_refused_line_only_what_is_near_the_column_is_shown_again(ddconsole: Callable[..., Any]) -> None:
+    """A paste of a megabyte stays a line on the screen, with the caret below the word that is wrong."""
+    refused = ddconsole("queue", "demo", "add", "note=" + "a" * 900, "b=wide", "arg.x=" + "y" * 900)
+    line, caret = refused.err.splitlines()[1:3]
+    assert len(line) < 180
+    column = caret.index("^")
+    assert line[column:].startswith("wide")
+
+
+def test_an_edit_that_takes_longer_says_by_how_much(ddconsole: Callable[..., Any]) -> None:
+    """And what changes no time says nothing of it."""
+    assert "more than before" in ddconsole("queue", "demo", "edit", "E2", "repeats=3").err
+    assert "than before" not in ddconsole("queue", "demo", "edit", "E2", "note=again").err

@@ -46,6 +46,13 @@ def seeded(ddconsole: Callable[..., Any], store: SqliteStore) -> SqliteStore:
 # --- wait
 
 
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-1", "soon"])
+def test_a_time_that_is_no_time_is_refused(ddconsole: Callable[..., Any], seeded: SqliteStore, seconds: str) -> None:
+    """`nan` compares with nothing: it would wait for ever, or not at all."""
+    refused = ddconsole("wait", "demo", "idle", "--timeout", seconds)
+    assert (refused.code, "--timeout" in refused.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("outcome", "code"), [(Outcome.PASSED, 0), (Outcome.WRONG, 1), (Outcome.FAILED, 1), (Outcome.CANCELLED, 1)]
 )

@@ -190,6 +190,7 @@ def test_an_argument_without_a_value_is_left_out() -> None:
         ("move E3 top", Move(("E3",), "top")),
         ("move E2 E3 bottom", Move(("E2", "E3"), "bottom")),
         ("move S1 down", Move(("S1",), "down")),
+        ("move S1 TOP", Move(("S1",), "top")),
         ("move E3 3", Move(("E3",), 3)),
         ("remove S1 E3", Remove(("S1", "E3"))),
         ("retry E1", Retry("E1")),
@@ -228,6 +229,13 @@ def test_base_best_pins_what_was_typed() -> None:
     off = command("edit E1 base=default", context(queue)).edit
     assert isinstance(off, Change)
     assert (off.base_best, off.pinned) == (False, ())
+
+
+@pytest.mark.parametrize("line", ["add B=24,24", "clone E2 B=24,24"])
+def test_equal_values_make_one_experiment_and_no_sweep(line: str) -> None:
+    edit = command(line, context(running_sweep())).edit
+    assert isinstance(edit, Add)
+    assert (len(edit.drafts), edit.as_sweep) == (1, False)
 
 
 def test_a_sweep_shows_its_grid_as_typed() -> None:

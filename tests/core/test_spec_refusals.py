@@ -84,6 +84,7 @@ def small_queue() -> Queue:
         ("E1", 1, "`E1` alone says nothing"),
         ("add hold", 5, "`hold` is a verb, and a verb comes first"),
         ("sweep b=8", 11, "a sweep has a key with several values"),
+        ("sweep B=12,12", 15, "a sweep has a key with several values"),
         ("clone", 7, "clone what?"),
         ("clone b=16", 7, "an id is missing here"),
         ("clone E1,E2", 9, "one id is meant here"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from textual.events import Paste
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 from tui.desk import Desk, console, full_desk, screen_text, until
 from tui.story import chain, tree
 
@@ -83,6 +84,41 @@ async def test_a_sweep_shows_its_grid_and_its_size() -> None:
         )
         assert "… and " in said(app)
         assert "24 engine starts" in said(app)
+
+
+async def test_doubles_are_marked_where_only_the_first_lines_fit() -> None:
+    """On a small screen too, for they are what the user has to know before enter."""
+    desk = Desk()
+    desk.run_line("sweep b=16 B=26,32,48")
+    async with opened(desk, (80, 24)) as (app, pilot):
+        write(app, "sweep b=16,24 B=match,2b,3b W=1024,2048")
+        await until(pilot, lambda: "→ 12 experiments" in said(app), "the headline")
+        assert "= E1 queued" in said(app)
+        assert "= E2 queued" in said(app)
+        write(app, "sweep b=8..32:8 B=match,2b,3b W=512,1024,2048")
+        await until(pilot, lambda: "→ 36 experiments" in said(app), "the headline")
+        assert "2 of them there already" in said(app)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (45, 30)])
+async def test_nothing_of_a_preview_leaves_its_indent(size: tuple[int, int]) -> None:
+    """How a value came about is broken at words, below the experiment that it is of."""
+    async with opened(sweeping(), size) as (app, pilot):
+        write(app, SENTENCE)
+        await until(pilot, lambda: "→ 3 experiments" in said(app), "the headline")
+        answer = app.screen.query_one("#said", Static)
+        assert answer.content_size.height == len(str(answer.content).splitlines())
+
+
+async def test_what_an_edit_changes_is_in_its_preview() -> None:
+    """Its note, and what it makes longer or shorter; further passes for the running one cost something too."""
+    async with opened(full_desk()) as (app, pilot):
+        write(app, 'edit E3 note="the wide one"')
+        await until(pilot, lambda: "“the wide one”" in said(app), "the note")
+        write(app, "edit E3 repeats=3")
+        await until(pilot, lambda: re.search(r"edit E3 repeats=3 · \S+ min more", said(app)) is not None, "the price")
+        write(app, "edit E1 passes=quality")
+        await until(pilot, lambda: re.search(r"edit E1 passes=quality · \S+ s more", said(app)) is not None, "the price of a pass")
 
 
 async def test_a_refusal_while_typing_is_quiet_and_enter_makes_it_loud() -> None:

@@ -13,7 +13,7 @@ from ddconsole.core import events
 from ddconsole.runner.feed import Feed, View
 from ddconsole.tui.draw.gpus import gpus, layout
 from ddconsole.tui.draw.header import Place, header
-from ddconsole.tui.draw.outcome import failure_lines
+from ddconsole.tui.draw.outcome import failure_lines, notice_lines
 from ddconsole.tui.draw.rows import QUEUE_LAYOUTS, RESULT_LAYOUTS, fitting, queue_rows, result_rows
 from ddconsole.tui.draw.running import running
 from ddconsole.tui.replay import ReplayController
@@ -221,3 +221,13 @@ def test_time_that_runs_is_that_of_the_clock_given() -> None:
     view = scene("measuring")
     now = (view.started_at or START) + timedelta(minutes=61)
     assert "1:01:00 of 34 s" in plain(running(view, now, 70, 10))
+
+
+def test_one_matter_is_one_notice_whoever_noticed_it() -> None:
+    """Preflight says what a block larger than trained costs; the log's line on it is not shown beside that."""
+    feed = Feed()
+    log = events.FindingSeen("warn", "block-size-mismatch", "trained at 8, runs at 16", "")
+    feed.publish(events.Event(0, START, log, id="E1"))
+    assert [line.plain.rstrip() for line in notice_lines(feed.view, 80)] == ["⚠ trained at 8, runs at 16"]
+    feed.publish(events.Event(1, START, events.FindingSeen("warn", "trained-block-size", "accepts less", ""), id="E1"))
+    assert [line.plain.rstrip() for line in notice_lines(feed.view, 80)] == ["⚠ accepts less"]

@@ -90,11 +90,11 @@ def _of_ids(line: Line, context: SpecContext) -> Edit:
 
 def _add(line: Line, context: SpecContext) -> Command:
     said = typed(line.words, context)
-    if line.verb == "sweep" and said.several is None:
-        raise RefusedSpec(line.end, "a sweep has a key with several values", "such as sweep b=8,16 B=2b,3b")
     planned, equal = plan(said, Origins(match_defaults=line.verb == "sweep"), context)
+    if line.verb == "sweep" and len(planned) == 1:
+        raise RefusedSpec(line.end, "a sweep has a key with several values", "such as sweep b=8,16 B=2b,3b")
     place = Place("front") if line.verb == "next" else Place()
-    edit = Add(_drafts(planned), _origin(line), place, as_sweep=said.several is not None)
+    edit = Add(_drafts(planned), _origin(line), place, as_sweep=len(planned) > 1)
     return _queued(line, said, planned, equal, edit)
 
 
@@ -104,7 +104,7 @@ def _clone(line: Line, context: SpecContext) -> Command:
     named = one_id(line.words[0], context)
     said = typed(line.words[1:], context)
     planned, equal = plan(said, Origins(named.experiments), context)
-    edit = Add(_drafts(planned), _origin(line), as_sweep=named.is_sweep or said.several is not None)
+    edit = Add(_drafts(planned), _origin(line), as_sweep=named.is_sweep or len(planned) > 1)
     return _queued(line, said, planned, equal, edit)
 
 
@@ -171,7 +171,7 @@ def _move(line: Line, context: SpecContext) -> Move:
 
 def _place(word: Word) -> Literal["top", "up", "down", "bottom"] | int:
     for place in ("top", "up", "down", "bottom"):
-        if word.text == place:
+        if word.text.lower() == place:
             return place
     if not word.text[:1].isdigit():
         raise RefusedSpec(word.spot(), f"{shown(word.text)} is no place", "top, up, down, bottom, or a rank from 1")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from ddconsole.runner.feed import View
 
+ECHOES = {"block-size-mismatch": "trained-block-size"}
+"""What the log says of a matter, and the finding of preflight that is the same matter."""
 LEVEL_MARKS = {"block": ("✘", theme.BAD), "warn": ("⚠", theme.WARN), "note": ("·", theme.MUTED)}
 """Glyph and style of a finding's level."""
 
@@ -47,13 +49,19 @@ def notice_lines(view: View, width: int) -> list[Content]:
     if view.finished is not None and view.finished.failure is not None:
         return []
     order = {"block": 0, "warn": 1, "note": 2}
-    found = [_notice(body) for _, body in reversed(view.notices)]
+    said = {body.code for _, body in view.notices if isinstance(body, events.FindingSeen)}
+    found = [_notice(body) for _, body in reversed(view.notices) if not _is_echo(body, said)]
     unique = list(dict.fromkeys(found))
     unique.sort(key=lambda notice: order.get(notice[0], 1))
     line = view.connection
     if line is not None and line.state in ("lost", "unreachable", "waiting") and line.detail:
         unique[:0] = [("block", line.detail), *([("note", f"→ {line.advice}")] if line.advice else [])]
     return [_notice_line(level, text, width) for level, text in unique[:3]]
+
+
+def _is_echo(body: events.FindingSeen | events.Warned, said: set[str]) -> bool:
+    """Whether the log repeats what preflight has said already, and said with its price."""
+    return isinstance(body, events.FindingSeen) and ECHOES.get(body.code) in said
 
 
 def _notice(body: events.FindingSeen | events.Warned) -> tuple[str, str]:

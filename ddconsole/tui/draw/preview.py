@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Describe = Callable[[str], str]
 
 INDENT = "    "
+DERIVED_LINES = 4
+"""Lines that one note on a value may take."""
 STATE_SIGNS = {"held": "‖ held", "running": "▶ running", "removed": "✘ removed", "idea": "idea"}
 
 
@@ -36,17 +38,29 @@ def preview_lines(plan: Plan, width: int, room: int, describe: Describe) -> list
     items = _items(plan, width, describe)
     left = max(1, room - len(head) - len(tail))
     if sum(map(len, items)) > left:
-        items = _shortened(items, left)
+        return [*head, *_shortened(plan, width, left), *tail][:room]
     return [*head, *chain.from_iterable(items), *tail][:room]
 
 
-def _shortened(items: list[list[Content]], left: int) -> list[list[Content]]:
-    """Without derivations first; then only as many as there is room for."""
-    bare = [lines[:1] for lines in items]
+def _shortened(plan: Plan, width: int, left: int) -> list[Content]:
+    """A line each, a double marked at its end; where that is too much as well, how many more there are."""
+    _, doubles = _beside(plan)
+    pairs = list(zip_longest(_in_order(plan), doubles))
+    bare = [_short_item(item, double, width) for item, double in pairs if item is not None]
     if len(bare) <= left:
         return bare
-    more = len(bare) - left + 1
-    return [*bare[: left - 1], [styled(f"{INDENT}… and {more} more", theme.MUTED)]]
+    unseen = pairs[left - 1 :]
+    there = sum(double is not None for _, double in unseen)
+    text = f"{INDENT}… and {len(unseen)} more" + (f", {there} of them there already" if there else "")
+    return [*bare[: left - 1], styled(text, theme.WARN if there else theme.MUTED)]
+
+
+def _short_item(item: Mapping[str, Any], double: Duplicate | None, width: int) -> Content:
+    line = _item_line(item)
+    if double is None:
+        return fit_content(line, width).rstrip()
+    mark = styled(f"= {double.id} {double.state}", theme.WARN)
+    return join([fit_content(line, min(line.cell_length, width - mark.cell_length - 2)), mark], "  ")
 
 
 def _headline(plan: Plan, width: int) -> list[Content]:
@@ -58,6 +72,8 @@ def _headline(plan: Plan, width: int) -> list[Content]:
     if seen.command.drafts and any(item.config is not None for item in seen.items):
         parts.append(styled(about(seen.total_s), theme.MUTED))
         parts.append(styled("1 engine start" if seen.boots == 1 else f"{seen.boots} engine starts", theme.MUTED))
+    elif seen.changes_price:
+        parts.append(styled(f"{about(abs(seen.more_s))} {'more' if seen.more_s > 0 else 'less'}", theme.MUTED))
     lines = wrap(parts, width - 2, " · ")
     return [
         fit_content(styled("→ " if index == 0 else "  ", theme.ACCENT) + line, width).rstrip()
@@ -109,11 +125,25 @@ def _item(
     item: Mapping[str, Any], planned: Planned | None, double: Duplicate | None, width: int, describe: Describe
 ) -> list[Content]:
     lines = [fit_content(_item_line(item), width)]
+    room = width - len(INDENT)
     derived = _derived(planned) if planned is not None else []
-    lines += [styled(INDENT) + line for line in wrap(derived, width - len(INDENT), " · ")]
+    lines += [styled(INDENT) + line for line in wrap(_no_wider(derived, room), room, " · ")]
     if double is not None:
         lines.append(fit_content(styled(INDENT) + _double(double, describe), width))
     return lines
+
+
+def _no_wider(parts: Sequence[Content], width: int) -> list[Content]:
+    """The parts, of which one that is wider than a line is broken at its words."""
+    return [
+        piece
+        for part in parts
+        for piece in (
+            [part]
+            if part.cell_length <= width
+            else [styled(line, theme.MUTED) for line in wrap_words(part.plain, width, DERIVED_LINES)]
+        )
+    ]
 
 
 def _item_line(item: Mapping[str, Any]) -> Content:
@@ -126,6 +156,7 @@ def _item_line(item: Mapping[str, Any]) -> Content:
     parts.append(styled(STATE_SIGNS.get(str(item.get("state")), ""), theme.MUTED))
     repeats = int(item.get("repeats") or 1)
     parts.append(styled(f"×{repeats}" if repeats > 1 else "", theme.MUTED))
+    parts.append(styled(f"“{item['note']}”" if item.get("config") and item.get("note") else "", theme.MUTED))
     if item.get("estimate_s") is not None and item.get("state") == "queued":
         parts.append(styled(about(float(item["estimate_s"])), theme.MUTED))
     parts += [finding_mark(finding) for finding in item.get("findings") or [] if finding.get("level") != "note"]
