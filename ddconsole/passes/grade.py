@@ -23,6 +23,12 @@ WALL_S = 10.0
 MEMORY_MB = 512
 """Address space of each process in the sandbox."""
 
+ENDED = ("timeout", "output", "memory", "processes")
+"""Verdicts of the sandbox that stand whatever the tests had said until then: it ended the run."""
+
+NAMED = ("network", "home", "files", "parent", "children", "signalled")
+"""Verdicts that say why the tests did not come to their end."""
+
 LOADER = """import sys, types
 for name, text in {modules!r}:
     module = types.ModuleType(name)
@@ -37,7 +43,9 @@ class TaskVerdict:
     """How one task went.
 
     Attributes:
-        verdict: passed, failed, error, timeout, memory, output, truncated, no-answer, not-scored.
+        verdict: passed, failed, error, timeout, memory, output, processes, truncated, no-answer, not-scored; where
+            the tests did not come to their end, also what the sandbox says of that: network, home, files, parent,
+            children, signalled.
         detail: what failed, in a line.
         rule: how the code was found in the answer.
         scored: it counts in the rate; a request that failed and tests that are broken do not.
@@ -111,17 +119,18 @@ def _verdict(task: Task, found: Extracted, result: SandboxResult, secret: str) -
     """What the sandbox and the jury say together."""
 
     def told(verdict: str, detail: str, **counts: Any) -> TaskVerdict:
-        if found.cut and verdict in ("failed", "error"):
+        if found.cut and verdict in ("failed", "error", *NAMED):
             verdict, detail = "truncated", f"cut by max_tokens: {detail}"
         return TaskVerdict(task.id, verdict, detail[:300], rule=found.rule, seconds=result.seconds, **counts)
 
-    if result.verdict in ("timeout", "output", "memory"):
+    if result.verdict in ENDED:
         return told(result.verdict, f"the sandbox ended it: {result.verdict}")
     if result.verdict == "no-isolation":
         return told("not-scored", "no isolation")
     report = _report(result.stdout, secret)
     if report is None:
-        return told("error", f"the tests did not come to their end: {_last_line(result.stderr)}")
+        verdict = result.verdict if result.verdict in NAMED else "error"
+        return told(verdict, f"the tests did not come to their end: {_last_line(result.stderr)}")
     counts = {
         "tests_passed": report["passed"],
         "tests_total": report["total"],

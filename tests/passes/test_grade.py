@@ -78,7 +78,7 @@ CHEATS = {
 async def test_passing_without_solving(sandbox: LocalSandbox, name: str) -> None:
     """None of these passes, and each is scored as a failed answer."""
     verdict = await graded(sandbox, CHEATS[name], wall_s=5.0)
-    assert verdict.verdict in ("failed", "error")
+    assert verdict.verdict in ({"signalled"} if name == "kills its parent" else {"failed", "error"})
     assert verdict.scored
     assert verdict.detail
 

@@ -93,7 +93,19 @@ class LocalSandbox:
     async def run_python(self, source: str, *, wall_s: float = 10.0, memory_mb: int = 512) -> SandboxResult:
         """Run `source` with the isolated interpreter, and end all its children.
 
-        `verdict`: ok (exit status 0), error, timeout (wall or CPU time), memory, output (more than OUTPUT_BYTES).
+        `verdict` is the first of these that is true:
+
+        - output: it wrote more than OUTPUT_BYTES.
+        - processes: it had more than PROCESSES of them, threads included, or the failed fork that says so was its end.
+        - memory: all its processes together were over `memory_mb`, or one of them was and that was its end.
+        - timeout: wall or CPU time.
+        - parent: its keeper was killed, or an attempt at another process was refused and that was its end.
+        - network, home, files: what it did not catch says that it wanted the network, a file of a home, or more room
+          (file size, disk, open files, a read-only folder) than there is.
+        - signalled: it was ended by a signal.
+        - error: any other exit status but 0, or the cage did not start.
+        - children: it ended well and left processes running, which were ended.
+        - ok: exit status 0. So is a program that catches any of the above, and goes on.
         """
         began = time.monotonic()
         run = _Run(self._cage, wall_s, memory_mb)
@@ -154,7 +166,7 @@ class _Run:
     def __init__(self, cage: Cage, wall_s: float, memory_mb: int) -> None:
         self._cage = cage
         self._wall_s = wall_s
-        self._argv = cage.argv(wall_s, memory_mb)
+        self._memory_mb = memory_mb
         self._token = secrets.token_hex(8)
         self._ears = _Ears()
 
@@ -170,7 +182,19 @@ class _Run:
 
     async def to_end(self, source: bytes) -> str:
         """Start, feed, listen, and end it in every case, a cancellation included. Returns the verdict."""
-        transport = await self._start()
+        report, say = os.pipe()
+        try:
+            try:
+                transport = await self._started(say)
+            finally:
+                os.close(say)
+            timed_out = await self._listen(transport, source)
+            return self._verdict(_words(report), timed_out)
+        finally:
+            os.close(report)
+
+    async def _listen(self, transport: asyncio.SubprocessTransport, source: bytes) -> bool:
+        """Until it has ended, by itself or not, with all it started; true when its time was over."""
         timed_out = False
         try:
             stdin = transport.get_pipe_transport(0)
@@ -182,25 +206,38 @@ class _Run:
         except TimeoutError:
             timed_out = True
         finally:
-            status = transport.get_returncode()
             try:
                 await self._end(transport)
             finally:
                 transport.close()
-        return self._verdict(status, timed_out)
+        return timed_out
 
-    async def _start(self) -> asyncio.SubprocessTransport:
+    async def _started(self, report: int) -> asyncio.SubprocessTransport:
+        """A start is never broken off in the middle: what was started by then would be nobody's."""
+        starting = asyncio.ensure_future(self._start(report))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            transport = await starting
+            try:
+                await self._end(transport)
+            finally:
+                transport.close()
+            raise
+
+    async def _start(self, report: int) -> asyncio.SubprocessTransport:
         pipe = asyncio.subprocess.PIPE
         environment = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", TOKEN_NAME: self._token}
         transport, _ = await asyncio.get_running_loop().subprocess_exec(
             lambda: self._ears,
-            *self._argv,
+            *self._cage.argv(self._wall_s, self._memory_mb, report),
             stdin=pipe,
             stdout=pipe,
             stderr=pipe,
             env=environment,
             cwd="/",
             start_new_session=True,
+            pass_fds=(report,),
         )
         return transport
 
@@ -224,14 +261,23 @@ class _Run:
             transport.terminate()
             await asyncio.wait_for(self._ears.exited.wait(), STOP_S)
 
-    def _verdict(self, status: int | None, timed_out: bool) -> str:
+    def _verdict(self, words: list[str], timed_out: bool) -> str:
+        """From what the keeper said: nothing, that it had begun, or that and its verdict."""
         if self._ears.flooded:
             return "output"
-        if timed_out or status in (-signal.SIGXCPU, 128 + signal.SIGXCPU):
+        if len(words) > 1:
+            return words[1]
+        if timed_out:
             return "timeout"
-        if status == 0:
-            return "ok"
-        return "memory" if self.stderr.rstrip().rpartition(b"\n")[2].startswith(b"MemoryError") else "error"
+        return "parent" if words else "error"
+
+
+def _words(report: int) -> list[str]:
+    """What stands in the pipe by now; its writers are gone, or were killed."""
+    os.set_blocking(report, False)
+    with contextlib.suppress(BlockingIOError):
+        return os.read(report, 256).decode("ascii", "replace").split()
+    return []
 
 
 def end_strays(token: str) -> None:

@@ -30,12 +30,26 @@ FILE_BYTES = 16 * 1024 * 1024
 """The largest file that the program may write."""
 
 PROCESSES = 64
-"""Processes and threads that the program may have at once."""
+"""Processes and threads that the program may have at once; its keeper counts them."""
+
+KEEPERS = 8
+"""Room in the kernel's limit for those that hold the program: the keeper has to see an excess, not to suffer it."""
+
+INSIDE = ("telling", "keeper", "boot")
+"""Modules that run inside, as text: the console's own files are not seen there."""
+
+LOADER = """import sys, types
+for name, text in {modules!r}:
+    sys.modules[name] = module = types.ModuleType(name)
+    exec(compile(text, name, "exec"), module.__dict__)
+module.main()
+"""
 
 OPEN_FILES = 64
 
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives")
+HOME_FOLDERS = ("/home", "/root", "/Users")
 HIDDEN_FOLDERS = ("/home", "/root", "/tmp", "/var/tmp", "/run", "/dev/shm", "/mnt", "/media")
 
 USER_LIMITS_IN_NAMESPACES = (5, 14)
@@ -60,9 +74,18 @@ class Cage:
     counts_alone: bool = False
     gentle_stop: bool = False
 
-    def argv(self, wall_s: float, memory_mb: int) -> list[str]:
-        """The whole command for a program on standard input."""
-        spec = {"uid": self.uid, "limits": self._limits(wall_s, memory_mb)}
+    def argv(self, wall_s: float, memory_mb: int, report: int) -> list[str]:
+        """The whole command for a program on standard input. Its keeper writes the verdict to descriptor `report`."""
+        spec = {
+            "uid": self.uid,
+            "limits": self._limits(wall_s, memory_mb),
+            "report": report,
+            "tasks": PROCESSES,
+            "memory": memory_mb * 1024 * 1024,
+            "homes": sorted({*HOME_FOLDERS, *homes()}),
+            "keep": python_folders(),
+            "guard": self.isolation == "rlimits",
+        }
         return self.wrap([interpreter(), "-I", "-S", "-c", boot_source(), json.dumps(spec)])
 
     def _limits(self, wall_s: float, memory_mb: int) -> dict[str, int]:
@@ -75,7 +98,7 @@ class Cage:
         }
         if sys.platform.startswith("linux"):
             uid = os.getuid() if self.uid is None else self.uid
-            limits["RLIMIT_NPROC"] = PROCESSES + (0 if self.counts_alone else tasks_of(uid))
+            limits["RLIMIT_NPROC"] = PROCESSES + KEEPERS + (0 if self.counts_alone else tasks_of(uid))
         return limits
 
 
@@ -158,8 +181,11 @@ def python_folders() -> list[str]:
 
 @cache
 def boot_source() -> str:
-    """The source of `sandbox_boot`, which runs inside."""
-    return Path(__file__).with_name("boot.py").read_text("utf-8")
+    """The program that runs inside: our modules as text, and the call of the last one."""
+    package, folder = __name__.rpartition(".")[0], Path(__file__).parent
+    parents = [".".join(package.split(".")[: depth + 1]) for depth in range(package.count(".") + 1)]
+    modules = [(f"{package}.{name}", (folder / f"{name}.py").read_text("utf-8")) for name in INSIDE]
+    return LOADER.format(modules=[*((parent, "") for parent in parents), *modules])
 
 
 @cache

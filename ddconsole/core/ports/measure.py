@@ -142,7 +142,11 @@ class RequestDialect(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SandboxResult:
-    """How a run in the sandbox ended. verdict: ok, error, timeout, memory, output, no-isolation."""
+    """How a run in the sandbox ended.
+
+    verdict: ok, error, timeout, memory, output, processes, network, home, files, parent, children, signalled,
+    no-isolation.
+    """
 
     verdict: str
     stdout: str = ""
