@@ -16,7 +16,7 @@ from ddconsole.cli.report import EXIT_INTERRUPTED, is_output_error, tell, tell_b
 from ddconsole.core.errors import DdconsoleError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ddconsole.adapters.profile_file import LoadedProfile
     from ddconsole.adapters.store import SqliteStore
@@ -99,8 +99,8 @@ def _group_with_verb(word: str) -> str | None:
     return None
 
 
-def open_store() -> SqliteStore:
-    """The store of this user; a damaged one is kept aside and built anew, which is said on stderr.
+def open_store(tell_rescue: Callable[[Sequence[str]], None] = warn) -> SqliteStore:
+    """The store of this user; a damaged one is kept aside and built anew, which `tell_rescue` says: on stderr.
 
     Raises:
         StoreError: it cannot be opened.
@@ -109,19 +109,19 @@ def open_store() -> SqliteStore:
     from ddconsole.adapters.store.rescue import open_or_rescue
 
     path = Paths.from_environment().database
-    return open_or_rescue(path, lambda rescue: warn(rescue.words()), read_only=is_read_only())
+    return open_or_rescue(path, lambda rescue: tell_rescue(rescue.words()), read_only=is_read_only())
 
 
-def open_and_seed(loaded: LoadedProfile) -> SqliteStore:
+def open_and_seed(loaded: LoadedProfile, tell_rescue: Callable[[Sequence[str]], None] = warn) -> SqliteStore:
     """The store, with the profile's starting queue put in at its first use.
 
     Raises:
         StoreError: it cannot be opened.
         ProfileError: a spec of the starting queue cannot be read.
     """
-    store = open_store()
+    store = open_store(tell_rescue)
     try:
-        if not store.read_only and not store.is_seeded(loaded.name):
+        if store.can_write and not store.is_seeded(loaded.name):
             store.seed(loaded.name, starting_edits(loaded, store.queue(loaded.name)))
     except BaseException:
         store.close()

@@ -132,15 +132,16 @@ def _shown(letter: str) -> str:
 
 
 def _keep_trace(error: Exception) -> str | None:
-    """Write the trace to the state folder; None where even that fails, for the error itself must be told."""
+    """Write the trace to the state folder, harmless to show; None where even that fails: the error must be told."""
     from ddconsole.adapters.paths import Paths, create_private_file, private_dir
 
     path = Paths.from_environment().state / "last-bug.txt"
     try:
         private_dir(path.parent)
         create_private_file(path)
-        report = "\n".join([" ".join(sys.argv), *traceback.format_exception(error)])
-        path.write_text(without_secrets(report), encoding="utf-8", errors="replace")
+        report = "".join([" ".join(sys.argv), "\n", *traceback.format_exception(error)])
+        lines = without_secrets(report).split("\n")
+        path.write_text("\n".join(map(clean, lines)), encoding="utf-8", errors="replace")
     except (OSError, DdconsoleError):
         return None
     return str(path)

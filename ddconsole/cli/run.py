@@ -61,8 +61,10 @@ def run(
     Progress goes to stderr. The exit code is 0 when all experiments passed, 1 when one did not, 3 when another
     ddconsole runs this host or the queue is paused, 5 when the host cannot be reached.
     """
+    from ddconsole.cli.engine_host import refuse_read_only
     from ddconsole.cli.wiring import make_bench
 
+    refuse_read_only()
     loaded = load_profile(profile)
     open_and_seed(loaded).close()
     with _recorder(record) as recorder:

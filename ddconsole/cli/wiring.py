@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from typing import TYPE_CHECKING
 
 from ddconsole import __version__
 from ddconsole.adapters.clock import SystemClock
-from ddconsole.adapters.paths import Paths, is_read_only
+from ddconsole.adapters.paths import Paths, is_read_only, refuse_change
 from ddconsole.adapters.run_lock import NoLock, console_name, console_token, run_lock
 from ddconsole.adapters.sandbox import open_sandbox
 from ddconsole.adapters.secrets import read_secrets
 from ddconsole.adapters.store import SqliteStore
+from ddconsole.core.errors import StoreError
 from ddconsole.core.spec import SpecContext, SpecRefusal, parse
 from ddconsole.engines.engine import make_engine, make_launcher
 from ddconsole.engines.launch.lease import HostLease
@@ -19,6 +21,7 @@ from ddconsole.runner.bench import Bench
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from ddconsole.adapters.profile_file import LoadedProfile
     from ddconsole.core.ports import Asker, Connector, Host
@@ -41,7 +44,12 @@ def make_bench(
 
     `asker` answers what a connection has to ask; `accept_new` takes an unknown host key unseen. `consent` is asked
     whether the host's service may be taken over, which `take_over` says already.
+
+    Raises:
+        RefusedError: `accept_new`, which writes known_hosts, and this ddconsole is read-only.
     """
+    if accept_new and is_read_only():
+        raise refuse_change()
     profile, paths = loaded.profile, Paths.from_environment()
     return Bench(
         name=loaded.name,
@@ -53,11 +61,19 @@ def make_bench(
         clock=SystemClock(),
         open_store=lambda: SqliteStore(paths.database, read_only=is_read_only()),
         lock=NoLock() if is_read_only() else run_lock(paths.state, profile.host),
-        lease=HostLease(profile.launcher.state_dir, console_token(paths.state), console_name()),
+        lease=HostLease(profile.launcher.state_dir, _token(paths.state), console_name()),
         version=__version__,
         digest=loaded.digest,
         read_only=is_read_only(),
     )
+
+
+def _token(state: Path) -> str:
+    """One for now where none can be kept: that console can look. Who works on a host needs the same folder's lock."""
+    try:
+        return console_token(state)
+    except StoreError:
+        return secrets.token_hex(16)
 
 
 def make_connector(

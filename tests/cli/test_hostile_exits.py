@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from fakes.hostile import HOSTILE, harmful
 
 from ddconsole.adapters.store import SqliteStore
 from ddconsole.cli.main import cli
+from ddconsole.cli.report import tell_bug
 from ddconsole.cli.run_view import RunView
 from ddconsole.core import events
 from ddconsole.core.config import Algorithm, Config
@@ -153,3 +155,16 @@ def test_the_view_of_a_run_passes_none_on(word: str, terminal: bool, tmp_path: P
             view.take(events.Event(1, NOW, body, id="E5", attempt=1))
     text = re.sub(r"\x1b\[(?:\?25[lh]|2K|1A|[0-9;]*m)|\r", "", out.getvalue())
     assert harmful(text, lines=True) == []
+
+
+def test_the_trace_of_a_bug_can_be_shown(home: Path, monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+    """What broke the program stands in it, in its message, its notes and the command line; its lines stay lines."""
+    monkeypatch.setattr(sys, "argv", ["ddconsole", word])
+    try:
+        raise ValueError(word)
+    except ValueError as error:
+        error.add_note(word)
+        tell_bug(error, as_json=False)
+    kept = (home / "state" / "last-bug.txt").read_text(encoding="utf-8")
+    assert harmful(kept, lines=True) == []
+    assert "\nTraceback (most recent call last):\n  File " in kept

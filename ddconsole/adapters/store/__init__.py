@@ -7,6 +7,7 @@ disk when the method returns (WAL with `synchronous = FULL`). Rules are not here
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from ddconsole.adapters.paths import refuse_change
 from ddconsole.adapters.store import attempts, events
 from ddconsole.adapters.store import queue as queues
+from ddconsole.adapters.store.looking import Sight, is_unwritable, open_to_look
 from ddconsole.adapters.store.schema import OpenFile, open_file, told
 from ddconsole.core import queue as rules
-from ddconsole.core.errors import RefusedError
+from ddconsole.core.errors import RefusedError, StoreError
 from ddconsole.core.ports.store import AttemptKey, KeptEngine
 
 if TYPE_CHECKING:
@@ -43,7 +45,8 @@ def _utc_now() -> datetime:
 class SqliteStore:
     """One file, any number of processes; each thread of this one has a connection of its own.
 
-    A `read_only` one refuses every change; it still makes the file where it is missing.
+    A `read_only` one refuses every change; it still makes the file where it is missing. One whose file or folder
+    cannot be written can be looked at, and each change is answered with what stands against it.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class SqliteStore:
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
+        self._unwritable: StoreError | None = None
         self._connection()
         self._file = OpenFile.at(path)
 
@@ -71,11 +75,30 @@ class SqliteStore:
                 self._connections.pop().close()
         self._local = threading.local()
 
+    @property
+    def can_write(self) -> bool:
+        """Changes are wanted, and nothing that can be seen without trying stands against them."""
+        return not self.read_only and self._unwritable is None and os.access(self.path, os.W_OK)
+
     def data_version(self) -> int:
         """Changes whenever another connection has written (PRAGMA data_version of this thread's connection)."""
         with told(self.path):
-            version: int = self._connection().execute("PRAGMA data_version").fetchone()[0]
+            db = self._connection()
+            sight: Sight | None = getattr(self._local, "sight", None)
+            if sight is not None and sight.stamp is not None:
+                return sight.stamp.changed_ns
+            version: int = db.execute("PRAGMA data_version").fetchone()[0]
         return version
+
+    def quick_check(self) -> str:
+        """Look at the whole file; `ok`, or what SQLite found first.
+
+        Raises:
+            DamagedStoreError: so damaged that SQLite does not even look.
+        """
+        with told(self.path):
+            said: str = self._connection().execute("PRAGMA quick_check(1)").fetchone()[0]
+        return said
 
     # --- the queue
 
@@ -310,9 +333,12 @@ class SqliteStore:
 
         Raises:
             RefusedError: this store is read-only.
+            StoreError: the file or its folder cannot be written.
         """
         if self.read_only:
             raise refuse_change()
+        if self._unwritable is not None:
+            raise self._unwritable
         yield from self._transaction("BEGIN IMMEDIATE")
 
     @contextlib.contextmanager
@@ -335,10 +361,28 @@ class SqliteStore:
 
     def _connection(self) -> sqlite3.Connection:
         """This thread's connection, opened at its first use."""
-        db: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if db is None:
-            db = open_file(self.path, busy_s=self._busy_s)
-            self._local.connection = db
+        sight: Sight | None = getattr(self._local, "sight", None)
+        if sight is not None and not sight.is_current() and not sight.connection.in_transaction:
+            self._drop(sight)
+            sight = None
+        if sight is None:
+            sight = self._open()
+            self._local.sight = sight
             with self._guard:
-                self._connections.append(db)
-        return db
+                self._connections.append(sight.connection)
+        return sight.connection
+
+    def _open(self) -> Sight:
+        """To write where that is possible, else to look."""
+        try:
+            return Sight(open_file(self.path, busy_s=self._busy_s), None)
+        except StoreError as error:
+            if not is_unwritable(error) or not self.path.is_file():
+                raise
+            self._unwritable = error
+            return open_to_look(self.path, busy_s=self._busy_s)
+
+    def _drop(self, sight: Sight) -> None:
+        with self._guard:
+            self._connections.remove(sight.connection)
+        sight.connection.close()

@@ -17,9 +17,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ddconsole.adapters.paths import private_dir
-from ddconsole.adapters.store import BUSY_S, SqliteStore
+from ddconsole.adapters.store import SqliteStore
 from ddconsole.adapters.store import queue as queues
-from ddconsole.adapters.store.schema import SUSPECT, open_file, told
+from ddconsole.adapters.store.schema import SUSPECT, open_file
 from ddconsole.core import codec
 from ddconsole.core.errors import DamagedStoreError
 from ddconsole.core.queue.values import Queue
@@ -62,12 +62,12 @@ def open_or_rescue(path: Path, tell: Callable[[Rescue], None], *, read_only: boo
 
     Raises:
         StoreError: it cannot be opened for another reason.
-        DamagedStoreError: it is damaged, and `read_only`.
+        DamagedStoreError: it is damaged, and `read_only` or in a folder that cannot be written.
     """
     try:
         return _checked(path, read_only)
     except DamagedStoreError:
-        if read_only:
+        if read_only or not os.access(path.parent, os.W_OK):
             raise
         with _alone(path):
             rescue = _rescue(path)
@@ -81,8 +81,9 @@ def _checked(path: Path, read_only: bool = False) -> SqliteStore:
     store = SqliteStore(path, read_only=read_only)
     try:
         if _suspect(path).exists() or path.stat().st_size <= CHEAP_BYTES:
-            _check(path)
-            _suspect(path).unlink(missing_ok=True)
+            _check(store)
+            with contextlib.suppress(OSError):  # in a folder that cannot be written the mark stays for who can
+                _suspect(path).unlink(missing_ok=True)
     except BaseException:
         store.close()
         raise
@@ -104,17 +105,15 @@ def _alone(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _check(path: Path) -> None:
+def _check(store: SqliteStore) -> None:
     """Look at the whole file.
 
     Raises:
         DamagedStoreError: it is damaged, or a rescue of it was not finished.
     """
-    mark = _suspect(path)
-    with told(path), contextlib.closing(sqlite3.connect(path, timeout=BUSY_S)) as db:
-        said = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+    mark, said = _suspect(store.path), store.quick_check()
     if said != "ok" or (mark.exists() and mark.read_text()):
-        raise DamagedStoreError(f"the store {path} is damaged", evidence=(f"SQLite: {said}",))
+        raise DamagedStoreError(f"the store {store.path} is damaged", evidence=(f"SQLite: {said}",))
 
 
 def _rescue(path: Path) -> Rescue | None:

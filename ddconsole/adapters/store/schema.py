@@ -149,7 +149,7 @@ class OpenFile:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, busy_s: float) -> None:
-    version = _version(connection, path)
+    version = file_version(connection, path)
     if version != NEWEST or connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         _use_wal(connection, busy_s)
     connection.execute("PRAGMA synchronous = FULL")
@@ -158,7 +158,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, busy_s: float) -> None:
         _migrate(connection, path)
 
 
-def _version(connection: sqlite3.Connection, path: Path) -> int:
+def file_version(connection: sqlite3.Connection, path: Path) -> int:
     """The file's version, 0 for an empty one.
 
     Raises:
@@ -198,7 +198,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Run the missing migrations in one transaction; of several processes one does it and the others find it done."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for statements in MIGRATIONS[_version(connection, path) :]:
+        for statements in MIGRATIONS[file_version(connection, path) :]:
             for statement in statements:
                 connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")

@@ -42,8 +42,9 @@ def checked_variable(name: str) -> str:
 
 
 def shell_lines(values: Mapping[str, str]) -> bytes:
-    """Variables as a file that a shell reads with `.`; each value is quoted whole."""
-    return "".join(f"export {checked_variable(name)}={shlex.quote(value)}\n" for name, value in values.items()).encode()
+    """Variables as a file that a shell reads with `.`; each value is quoted whole. Bytes that are no UTF-8 stay so."""
+    lines = (f"export {checked_variable(name)}={shlex.quote(value)}\n" for name, value in values.items())
+    return "".join(lines).encode("utf-8", "surrogateescape")
 
 
 def run_dir(launched: Launched) -> str:

@@ -15,7 +15,7 @@ from ddconsole.core.ports import LaunchPlan
 from ddconsole.core.profile import TopkKnob
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ddconsole.core.config import Config
     from ddconsole.core.profile import Knob, Knobs, Profile
@@ -44,7 +44,7 @@ def launch_plan(profile: Profile, config: Config, port: int, secrets: Mapping[st
     """The command for `config` on `port`.
 
     Raises:
-        UsageError: the config asks for what this engine's spelling of the knobs cannot give.
+        UsageError: the config asks for what this engine's spelling of the knobs cannot give, or a word holds a NUL.
     """
     spelled = spell(profile.knobs, config)
     args = merged_args(profile, config)
@@ -59,9 +59,22 @@ def launch_plan(profile: Profile, config: Config, port: int, secrets: Mapping[st
         *("--host", HOST, "--port", str(port)),
     ]
     env = {"PYTHONUNBUFFERED": "1"} | profile.engine.env | spelled.env
+    _check_words(argv, {**env, **secrets})
     words = shlex.join([*(f"{name}={value}" for name, value in sorted(env.items())), *argv])
     shown = Masker(tuple(secrets.values())).text(words)
     return LaunchPlan(argv=tuple(argv), env=env, secret_env=dict(secrets), port=port, shown=shown)
+
+
+def _check_words(argv: Sequence[str], variables: Mapping[str, str]) -> None:
+    """No process can be given a NUL: what stands behind it would silently be lost. Values may be secrets: no echo."""
+    behind = zip(("the command", *argv), argv, strict=False)
+    named = [f"the word behind {before}" for before, word in behind if "\0" in word]
+    named += [f"the environment variable {name}" for name, value in variables.items() if "\0" in value]
+    if named:
+        raise UsageError(
+            f"{named[0]} holds a NUL character, which no process can be given",
+            advice="take it out of the profile, the spec, or the file that the secret comes from",
+        )
 
 
 def _words(pairs: Any) -> Iterator[str]:
