@@ -46,7 +46,7 @@ def doctor(profile: str, spec: tuple[str, ...], accept_new: bool, as_json: bool)
 
 
 def _config(loaded: LoadedProfile, spec: tuple[str, ...]) -> Config:
-    """The one config that the words mean.
+    """The one config that the words mean. A window below the block is one, and what it does is a finding.
 
     Raises:
         SpecError: they cannot be read, or mean several.
@@ -56,7 +56,7 @@ def _config(loaded: LoadedProfile, spec: tuple[str, ...]) -> Config:
 
     store = open_store()
     try:
-        context = SpecContext.of(loaded.profile, store.queue(loaded.name))
+        context = replace(SpecContext.of(loaded.profile, store.queue(loaded.name)), narrow_window=True)
     finally:
         store.close()
     if not spec:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ddconsole.core.gpu_problem import GpuProblem, problem_of, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 QUERY_FIELDS: Final = (
     "index",
@@ -54,6 +54,7 @@ class GpuSample:
     """One card at one moment. None is "not reported": shown as a dash, left out of averages.
 
     `lost` says why a card that was there answers no more. With `mig` the card is split: its utilization is not told.
+    `memory_source` says whose memory it is where the card has none of its own (`core.gpu_unified`).
     """
 
     index: int
@@ -71,6 +72,7 @@ class GpuSample:
     lost: str | None = None
     bus_id: str | None = None
     mig: bool | None = None
+    memory_source: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The items of a `gpu` event's `gpus`."""
@@ -126,7 +128,9 @@ WORDS: Final = {"uuid": "uuid", "name": "name", "pci.bus_id": "bus_id"}
 STEADY: Final = ("uuid", "name", "memory_total_mib", "power_limit_w", "bus_id")
 """What does not change while a card is there: a value once read is not overwritten by an unreadable one."""
 
-_NUMBER = re.compile(r"([+-]?[0-9]{1,18}(?:\.[0-9]{1,18})?)(?: ?(?:%|W|MiB|MHz|C))?")
+_UNIT = r"(?: ?(?:%|W|MiB|MHz|C))?"
+_NUMBER = re.compile(r"([+-]?[0-9]{1,18}(?:\.[0-9]{1,18})?)" + _UNIT)
+_ANY_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?" + _UNIT)
 _BUS = r"([0-9A-Fa-f]{4,8}):([0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])"
 _HANDLE = r"Unable to determine the device handle for GPU ?"
 _LOST = re.compile(_HANDLE + r"(\d{1,4}): " + _BUS, re.ASCII)
@@ -163,6 +167,16 @@ def parse_row(cells: Sequence[str], fields: Sequence[str] = QUERY_FIELDS) -> Gpu
     return GpuSample(**values, lost="GPU is lost" if GPU_IS_LOST in cells else None)
 
 
+def out_of_range(cells: Sequence[str], fields: Sequence[str] = QUERY_FIELDS) -> Iterator[tuple[str, str]]:
+    """Field, and why in words, of each cell that is a number and no sane one: it is unknown, and worth a word."""
+    for name, cell in zip(fields, cells, strict=True):
+        column = COLUMNS.get(name)
+        if column is None or parse_number(cell, column.low, column.high) is not None:
+            continue
+        if _ANY_NUMBER.fullmatch(cell):
+            yield name, f"{name} {shown(cell, 40)} is outside {column.low:g} to {column.high:g}"
+
+
 def _text(cell: str) -> str | None:
     """A cell of words; bracketed ones say that there is none."""
     words = shown(cell, 120)
@@ -175,13 +189,16 @@ class GpuParser:
 
     A tick is complete when as many cards have answered as in the tick before, or when one answers again; so the first
     tick waits for the second unless `expected` cards are known. `lost` are cards that are not asked any more; they
-    stand in every tick. `known` is the latest of each card ever seen, carried from one run to the next.
+    stand in every tick. Carried from one run to the next are `known`, the latest of each card ever seen, and `odd`, the
+    cards and fields whose numbers were not sane; what is new in that is added to `remarks`, once for each.
     """
 
     fields: Sequence[str] = QUERY_FIELDS
     expected: int | None = None
     lost: Sequence[GpuSample] = ()
     known: dict[int, GpuSample] = field(default_factory=dict)
+    odd: set[tuple[int, str]] = field(default_factory=set)
+    remarks: list[str] = field(default_factory=list)
     _tail: bytes = b""
     _overlong: bool = False
     _cards: dict[int, GpuSample] = field(default_factory=dict)
@@ -218,9 +235,16 @@ class GpuParser:
         elif cells[0] == "index":
             return  # a header that was not asked for
         elif len(cells) == len(self.fields) and (sample := parse_row(cells, self.fields)) is not None:
+            self._remark(sample.index, cells)
             self._card(sample, ticks)
         else:
             self._trouble(line, len(cells), ticks)
+
+    def _remark(self, index: int, cells: Sequence[str]) -> None:
+        for name, why in out_of_range(cells, self.fields):
+            if (index, name) not in self.odd:
+                self.odd.add((index, name))
+                self.remarks.append(f"GPU {index}: nvidia-smi's {why}; such values are shown as unknown")
 
     def _lost_index(self, line: str) -> int | None:
         """The card that a line says is lost: by its number, or by the bus id that it had while it answered."""

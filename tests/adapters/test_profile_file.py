@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +15,13 @@ from ddconsole.adapters.paths import shipped_profiles
 from ddconsole.adapters.profile_file import load_file, load_profile, parse
 from ddconsole.core.config import TopkRule
 from ddconsole.core.errors import ProfileError
+from ddconsole.core.experiment import Workload
 from ddconsole.core.profile.schema import profile_schema
+from ddconsole.core.queue import Change, Queue, apply
+from ddconsole.core.recipe import measuring_recipe
+from ddconsole.core.spec import SpecContext, SpecRefusal
+from ddconsole.core.spec import parse as parse_spec
+from ddconsole.passes.plan import objectives
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -322,3 +330,63 @@ def test_the_schema_has_every_key_and_lets_text_be_unquoted() -> None:
     arguments = schema["$defs"]["EngineSection"]["properties"]["args"]
     assert {"type": ["string", "number", "boolean"]} in arguments["additionalProperties"]["anyOf"]
     assert re.search("target model", str(schema["$defs"]["EngineSection"]))
+
+
+# --- suites
+
+
+def test_a_suite_has_repeats_and_limits_of_its_own() -> None:
+    """Its limits stand over the profile's figure by figure; the other suite keeps those."""
+    suite = "    throughput: {concurrency: [1, 4]}\n    repeats: 3\n    limits: {ttft_ms: 400, require: {coding: 5/5}}"
+    text = changed("    throughput: {concurrency: [1, 4]}", suite)
+    text += "limits: {ttft_ms: 900, tpot_ms: 30, require: {coding: 4/5, tau: '3'}}\n"
+    profile = parse(text.encode(), "x")
+    assert (profile.passes.quick.repeats, profile.passes.confirm.repeats) == (3, 1)
+    own, other = profile.limits_of("quick"), profile.limits_of("confirm")
+    assert (own.ttft_ms, own.tpot_ms, own.require) == (400.0, 30.0, {"coding": "5/5", "tau": "3"})
+    assert (other.ttft_ms, other.require["coding"]) == (900.0, "4/5")
+    assert (objectives(profile, "quick").ttft_s, objectives(profile, "confirm").ttft_s) == (0.4, 0.9)
+    recipe = measuring_recipe(profile, "quick", Workload())
+    assert (recipe["limits"]["ttft_ms"], recipe["plan"]["repeats"]) == (400.0, 3)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("repeats: 0", "passes.quick.repeats: expected at least 1; read '0'"),
+        ("repeats: often", "passes.quick.repeats: expected a whole number; read 'often'"),
+        ("limits: {ttft: 3}", "passes.quick.limits.ttft: unknown key; did you mean ttft_ms?"),
+        ("limits: {divergence: never}", "passes.quick.limits.divergence:"),
+        ("repeat: 3", "passes.quick.repeat: unknown key; did you mean repeats?"),
+    ],
+)
+def test_repeats_and_limits_of_a_suite_are_strict(line: str, told: str) -> None:
+    """With the line and the key."""
+    assert told in refused(
+        changed("    throughput: {concurrency: [1, 4]}", f"    throughput: {{concurrency: [1, 4]}}\n    {line}")
+    )
+
+
+def test_a_suites_repeats_are_the_default_of_new_experiments_alone() -> None:
+    """What says its own keeps it; a clone under another suite takes that one's; a printed spec leaves it out."""
+    text = changed(
+        "    throughput: {concurrency: [1, 4]}",
+        "    throughput: {concurrency: [1, 4]}\n  confirm: {throughput: {requests: 32}, repeats: 3}",
+    )
+    context = SpecContext.of(parse(text.encode(), "x"), Queue())
+
+    def repeats(line: str, context: SpecContext = context) -> int:
+        found = parse_spec(line, context)
+        assert not isinstance(found, SpecRefusal), found
+        return found.drafts[0].repeats
+
+    assert [repeats(f"add B=24 {more}") for more in ("", "suite=confirm", "suite=confirm repeats=2")] == [1, 3, 2]
+    added = parse_spec("add B=24", context)
+    assert not isinstance(added, SpecRefusal)
+    queue = apply(Queue(), added.edit, now=datetime(2026, 12, 2, tzinfo=UTC))
+    assert isinstance(queue, Queue)
+    there = replace(context, queue=queue)
+    assert repeats("clone E1 suite=confirm", there) == 3
+    change = parse_spec("edit E1 suite=confirm", there)
+    assert isinstance(getattr(change, "edit", None), Change)
+    assert change.edit.repeats == 3  # type: ignore[union-attr]

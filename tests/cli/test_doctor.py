@@ -28,6 +28,7 @@ from ddconsole.core.config import effective_config
 from ddconsole.core.errors import Failure, HostError
 from ddconsole.core.events import utc_text
 from ddconsole.core.experiment import Outcome
+from ddconsole.engines.sglang.preflight.card_scripts import CARD_FIELDS
 
 GOLDEN = Path(__file__).parent / "data" / "doctor"
 UPDATE = "DDCONSOLE_UPDATE_GOLDEN"
@@ -91,6 +92,16 @@ def cold(answers: Answers) -> None:
     answers["host"] = head + rows[0] + "\n" + files + tail.replace("triton\tfilled", "triton\tempty")
 
 
+def unified(answers: Answers) -> None:
+    """A DGX Spark: one GB10, which has no memory of its own to tell of."""
+    told = {"index": "0", "name": "NVIDIA GB10", "compute_cap": "12.1", "driver_version": "580.95.05"}
+    row = ", ".join(told.get(field, "[N/A]") for field in CARD_FIELDS)
+    answers["cards"] = f"= cards\n {row}\n= apps\n= end\n"
+    answers["links"] = "= list\n= matrix\n= peers\n= end\n"
+    put("host", "1056700000 kB", "127600748 kB")(answers)
+    put("host", "1001234567 kB", "118566368 kB")(answers)
+
+
 MISMATCH = "Failed to initialize NVML: Driver/library version mismatch\n NVML library version: 580.95"
 CASES: dict[str, Case] = {
     "good": Case(),
@@ -102,7 +113,7 @@ CASES: dict[str, Case] = {
     "missing-shard": Case(put("host", "9957000000\tmodel-00017", "-\tmodel-00017"), code=1),
     "empty-drafter-shard": Case(put("host", "2319500000\tmodel-00002", "0\tmodel-00002"), code=1),
     "trained-at-8-asked-for-16": Case(spec=("b=16", "B=26")),
-    "window-below-block": Case(spec=("W=4",), code=2),
+    "window-below-block": Case(spec=("W=4",), code=1),
     "budget-below-depth": Case(spec=("B=5",)),
     "budget-is-the-spine": Case(spec=("B=7",)),
     "unknown-flag": Case(spec=("arg.attention-backnd=triton",), code=1),
@@ -123,8 +134,9 @@ CASES: dict[str, Case] = {
     "cold-page-cache": Case(cold),
     "without-nvidia-smi": Case(say(cards="= missing\n= end\n", links="= missing\n= end\n")),
     "lost-card": Case(put("cards", " 5, GPU-00000005-1a2b-3c4d-5e6f-0123456789ab, NVIDIA RTX PRO 6000 Blackwell Server "
-                          "Edition, 12.0, 580.95.05, 97887, 2, 1, 5, 16, 16, Disabled, Enabled, 600.00",
+                          "Edition, 12.0, 580.95.05, 97887, 2, 1, 5, 16, 16, Disabled, Enabled, 600.00, 180, 405, 2430",
                           " Unable to determine the device handle for GPU5: 0000:C1:00.0: Unknown Error"), code=1),
+    "unified-memory": Case(unified, spec=("arg.tp-size=1",)),
     "slow-links": Case(both(put("cards", "16, 16, Disabled", "8, 16, Disabled"), put("links", "OK\tOK", "NS\tNS"),
                             put("host", "performance\t256", "powersave\t256"))),
     "xid-errors": Case(put("host", "= kernel-log\n", "= kernel-log\n" + "".join(
@@ -164,6 +176,16 @@ def test_doctor_says_all_of_it(name: str, host: RecordedHost, ddconsole: Callabl
         path.write_text(answer.out + answer.err)
     assert answer.out + answer.err == path.read_text()
     assert answer.code == case.code
+
+
+def test_what_doctor_explains_the_queue_refuses(host: RecordedHost, ddconsole: Callable[..., Any]) -> None:
+    """A window below the block is never queued; asked of doctor, it is told beside everything else of the host."""
+    found = ddconsole("doctor", "ct200", "W=4", "--json").json["findings"]
+    assert next((one["level"], one["code"]) for one in found) == ("block", "window-below-block")
+    assert len(host.asked) == 4, "the host is asked all the same"
+    refused = ddconsole("queue", "ct200", "add", "W=4")
+    assert refused.code == 2
+    assert "window 4 is less than the block size 8" in refused.err
 
 
 def test_no_golden_text_is_left_without_its_case() -> None:

@@ -164,6 +164,28 @@ ROWS = (
     # --- SM120 cards
     Row("SM120: FA3", raised("AssertionError: FlashAttention v3 Backend requires SM>=80 and SM<=90. Please use "
         "`--attention-backend flashinfer`."), "unsupported-card", "FlashAttention v3", "triton"),
+    Row("SM120: FA4", raised("AssertionError: Only SM 10.x and 11.x are supported"),
+        "unsupported-card", "FlashAttention 4 has no kernel for this card", "triton"),
+    Row("SM120: FA4, by its list", raised("AssertionError: Unsupported compute capability. Supported: 9.x, 10.x, 11.x"),
+        "unsupported-card", "Supported: 9.x, 10.x, 11.x", "FA4"),
+    Row("SM120: FA4 with fp8", raised("AssertionError: FP8 is only supported on SM100 (compute capability 10.x) for "
+        "FA4 CuTe."), "unsupported-card", "FlashAttention 4 has no kernel", "triton"),
+    Row("SM120: DeepGEMM", raised("tvm.error.InternalError: Assertion error (/deepgemm/csrc/apis/hyperconnection.hpp:56"
+        "): Unsupported architecture"), "unsupported-card", "DeepGEMM does not run on this card", "moe-runner-backend"),
+    Row("SM120: DeepGEMM's scales", raised("RuntimeError: Assertion error (/build/_deps/src/csrc/utils/layout.hpp:56): "
+        "Unknown recipe"), "unsupported-card", "DeepGEMM does not run on this card", "fp8-gemm-backend"),
+    Row("SM120: DeepGEMM asked for", raised("RuntimeError: DeepGEMM backend requested via --fp8-gemm-backend=deep_gemm,"
+        " but DeepGEMM is not available. This usually means the deep_gemm package is not installed"),
+        "unsupported-card", "DeepGEMM is not available", "sgl-deep-gemm 0.1.5"),
+    Row("SM120: DeepGEMM for experts", raised("RuntimeError: --moe-runner-backend deep_gemm on consumer Blackwell "
+        "(SM120) requires the standard-layout MoE path, which is unavailable in this build."),
+        "unsupported-card", "consumer Blackwell (SM120)", "triton"),
+    Row("SM120: DeepGEMM, in short", raised("RuntimeError: DeepGEMM is not supported on this GPU"),
+        "unsupported-card", "DeepGEMM is not supported on this GPU", "moe-runner-backend"),
+    Row("SM120: XQA without a mask", raised("AssertionError: Mask is required for speculative decoding"),
+        "no-tree-kernel", "XQA", "triton"),
+    Row("SM120: FlashMLA, in other words", raised("RuntimeError: flash_mla is only available on SM90"),
+        "unsupported-card", "flash_mla is only available on SM90", "FlashMLA"),
     Row("SM120: trtllm_mla", raised("ValueError: TRTLLM MLA backend is only supported on Blackwell GPUs (SM100). "
         "Please use a different backend."), "unsupported-card", "TRTLLM MLA backend", "triton"),
     Row("SM120: FlashMLA", raised("RuntimeError: Dense decode MLA is only supported on SM90a architecture"),

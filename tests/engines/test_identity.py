@@ -13,7 +13,8 @@ from ddconsole.core.config import Algorithm, Config
 from ddconsole.core.errors import Failure
 from ddconsole.core.ports import Identity, Launched
 from ddconsole.core.progress import BootFacts
-from ddconsole.engines.sglang.identity import Witnesses, check_verify_width, judge, same, same_model
+from ddconsole.engines.sglang.identity import Witnesses, judge, same, same_model
+from ddconsole.engines.sglang.verify_width import check_verify_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,25 +134,55 @@ def test_off_must_not_draft(make_profile: MakeProfile) -> None:
         assert failure.cause == "identity-mismatch"
 
 
+CHAIN = Config(Algorithm.CHAIN, 8)
+
+
 @pytest.mark.parametrize(
-    ("config", "logged", "outcome"),
+    ("config", "logged", "budget", "outcome"),
     [
-        (TREE, 13, "verify width 13 (log)"),
-        (TREE, 16, "verify width 13, padded to 16 (log)"),
-        (TREE, 32, "verify width 13, padded to 32 (log)"),
-        (TREE, 25, "identity-mismatch"),
-        (TREE, 14, "verify width 13, padded to 14 (log)"),
-        (TREE, 8, "verify-graph-too-small"),
-        (TREE, None, "verify width 13 (no verify graph in the log)"),
-        (Config(Algorithm.CHAIN, 8), 8, "verify width 8 (log)"),
-        (Config(Algorithm.CHAIN, 8), 4, "verify-graph-too-small"),
-        (OFF, None, "no verify graph (log)"),
+        (TREE, 13, None, "verify width 13 (log)"),
+        (TREE, 16, 12, "verify width 13, padded to 16 (log)"),
+        (TREE, 32, 12, "verify width 13, padded to 32 (log)"),
+        (TREE, 14, 12, "verify width 13, padded to 14 (log)"),
+        (TREE, 25, 12, "identity-mismatch"),
+        (TREE, 25, None, "identity-mismatch"),
+        (TREE, 8, 12, "verify-graph-too-small"),
+        (TREE, 8, None, "verify-graph-too-small"),
+        (TREE, None, 12, "verify width 13 (no verify graph in the log)"),
+        (CHAIN, 8, None, "verify width 8 (log)"),
+        (CHAIN, 4, None, "verify-graph-too-small"),
+        (CHAIN, 16, None, "identity-mismatch"),
+        (CHAIN, 32, None, "identity-mismatch"),
+        (CHAIN, 16, 15, "identity-mismatch"),
+        (OFF, None, None, "no verify graph (log)"),
     ],
 )
-def test_the_verify_graph_has_to_hold_the_tree(config: Config, logged: int | None, outcome: str) -> None:
-    """A graph sized to b in place of B + 1 is a named failure."""
-    verdict = check_verify_width(config, logged)
-    assert (verdict.cause if isinstance(verdict, Failure) else verdict) == outcome
+def test_the_verify_graph_has_to_hold_the_tree(
+    config: Config, logged: int | None, budget: int | None, outcome: str
+) -> None:
+    """A graph sized to b in place of B + 1 is a named failure; a chain is never padded."""
+    verdict = check_verify_width(config, BootFacts(verify_width=logged, budget=budget))
+    assert (verdict.cause if isinstance(verdict, Failure) else verdict.text) == outcome
+
+
+@pytest.mark.parametrize("width", [14, 16, 32])
+def test_a_fork_stuck_at_a_default_budget_is_not_proved_by_its_padding(make_profile: MakeProfile, width: int) -> None:
+    """16 may be a tree of 12 padded or a budget of 15: /server_info repeats what was asked, the worker says nothing."""
+    identity = judged(make_profile(ENGINE), facts=BootFacts(block_size=8, window=2048, verify_width=width))
+    assert isinstance(identity, Identity)
+    assert not [text for text in identity.proved if text.startswith(("verify width", "budget"))]
+    (reason,) = [text for text in identity.unproved if text.startswith("verify width")]
+    assert f"the graph holds {width}" in reason
+    assert f"a budget of {width - 1}" in reason
+    assert "budget 12 (server_info)" in identity.unproved
+
+
+def test_a_padded_width_is_proved_by_a_worker_that_names_the_budget(make_profile: MakeProfile) -> None:
+    """As the fork that captures graphs for buckets of nodes does."""
+    identity = judged(make_profile(ENGINE), facts=replace(FACTS, verify_width=16))
+    assert isinstance(identity, Identity)
+    assert "verify width 13, padded to 16 (log)" in identity.proved
+    assert "budget 12 (server_info, log)" in identity.proved
 
 
 @pytest.mark.parametrize(("width", "cause"), [(8, "verify-graph-too-small"), (25, "identity-mismatch")])

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from ddconsole.adapters.local import LocalHost
-from ddconsole.core.errors import HostError, RefusedError
-from ddconsole.engines.launch.lease import HostLease
+from ddconsole.core.errors import HostError, RefusedError, UnwritableLeaseError
+from ddconsole.core.ports import Completed
+from ddconsole.engines.launch.lease import LIFE_S, HostLease
 
 
 @pytest.fixture
@@ -96,3 +100,36 @@ async def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, host: Loc
     (tmp_path / "file").write_text("")
     with pytest.raises(HostError, match="lease"):
         await HostLease(str(tmp_path / "file" / "state"), "a", "ann").take(host)
+
+
+async def test_it_holds_for_a_minute_by_the_hosts_uptime(tmp_path: Path, host: LocalHost) -> None:
+    """What the documents promise, as it stands in the file."""
+    await HostLease(str(tmp_path / "state"), "a" * 32, "ann@laptop").take(host)
+    uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
+    left = int((tmp_path / "state" / "lease").read_text().splitlines()[2]) - uptime
+    assert LIFE_S == 60
+    assert 50 < left <= 60
+
+
+class Stranger(LocalHost):
+    """This machine, for an account that may not look into the test's folder."""
+
+    async def run(self, argv: Sequence[str], *, stdin: bytes = b"", timeout: float = 30.0) -> Completed:
+        as_nobody = ("setpriv", "--reuid", "65534", "--clear-groups") if os.geteuid() == 0 else ()
+        return await super().run([*as_nobody, *argv], stdin=stdin, timeout=timeout)
+
+
+async def test_one_that_may_not_be_read_is_not_taken_for_free(tmp_path: Path) -> None:
+    """Whose it is cannot be told, and then nothing is ended either."""
+    folder = tmp_path / "state"
+    folder.mkdir()
+    (folder / "lease").write_text("x")
+    folder.chmod(0)
+    stranger = Stranger()
+    try:
+        with pytest.raises(HostError) as caught:
+            await HostLease(str(folder), "a" * 32, "ann").take(stranger)
+    finally:
+        folder.chmod(0o700)
+        await stranger.close()
+    assert not isinstance(caught.value, UnwritableLeaseError)

@@ -16,5 +16,12 @@ def test_every_code_is_explained() -> None:
     """A code in an event or a result can be looked up."""
     exits = {describe_exit(status)[0] for status in (None, 0, 1, 127, 137, 139, 143)}
     codes = {row.cause for row in SIGNATURES} | {row.code for row in CAUTIONS} | exits
-    codes |= {eager_decode("").code, useless_drafter("").code, "exception", "stalled", "identity-mismatch"}
+    codes |= {
+        eager_decode("").code,
+        useless_drafter("").code,
+        "exception",
+        "stalled",
+        "boot-limit",
+        "identity-mismatch",
+    }
     assert codes - set(re.findall(r"^\| `([\w-]+)` \|", DOCUMENT, re.MULTILINE)) == set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 from typing import TYPE_CHECKING, Any
@@ -75,8 +76,14 @@ def tree(b: int = 8, budget: int = 12, topk: int | None = 2, window: int | None 
         (tree(topk=6), 8, [("note", "topk-not-reached")]),
         (tree(topk=1), 8, [("note", "topk-one")]),
         (tree(page_size="64"), 8, [("block", "page-size")]),
-        (tree(budget=7, page_size="64"), 8, [("note", "spine-only"), ("warn", "page-size")]),
+        (tree(budget=7, page_size="64"), 8, [("note", "spine-only"), ("block", "page-size")]),
+        (tree(budget=5, page_size="16"), 8, [("warn", "budget-below-depth"), ("block", "page-size")]),
         (tree(attention_backend="fa3"), 8, [("warn", "tree-backend")]),
+        (tree(prefill_attention_backend="fa3"), 8, [("warn", "tree-backend")]),
+        (tree(attention_backend="triton", decode_attention_backend="flashinfer"), 8, [("warn", "tree-backend")]),
+        (tree(prefill_attention_backend="fa3", decode_attention_backend="fa4"), 8, [("warn", "tree-backend")] * 2),
+        (tree(attention_backend="fa3", prefill_attention_backend="triton", decode_attention_backend="triton"), 8, []),
+        (tree(budget=7, decode_attention_backend="fa3"), 8, [("note", "spine-only")]),
         (tree(port="1"), 8, [("block", "spelling")]),
         (tree(pp_size="2"), 8, [("block", "pipeline-parallel")]),
         (tree(enable_dp_attention="true"), 8, [("block", "dp-attention")]),
@@ -90,6 +97,14 @@ def tree(b: int = 8, budget: int = 12, topk: int | None = 2, window: int | None 
 def test_rules(make_profile: MakeProfile, config: Config, trained: int | None, expected: list[tuple[str, str]]) -> None:
     """Each rule by its level and its code."""
     assert [(f.level, f.code) for f in check_config(make_profile(), config, trained)] == expected
+
+
+def test_the_stage_whose_backend_cannot_verify_a_tree_is_named(make_profile: MakeProfile) -> None:
+    """Prefill and decode have flags of their own, which go before the common one."""
+    config = tree(attention_backend="triton", decode_attention_backend="flashinfer")
+    (finding,) = check_config(make_profile(), config, 8)
+    assert finding.text.startswith("decode attention backend flashinfer with a tree")
+    assert finding.advice.startswith("set arg.decode-attention-backend=triton")
 
 
 def test_the_warning_carries_the_published_loss(make_profile: MakeProfile) -> None:
@@ -130,6 +145,12 @@ def checkpoint(folder: Path, shards: int, **config: Any) -> None:
     (folder / "config.json").write_text(json.dumps(config, indent=2))
 
 
+def sha256_of(path: str) -> str:
+    """Of a file's bytes, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def drafter(folder: Path, size: int) -> None:
     """A drafter's folder, one shard."""
     checkpoint(folder, 1, dflash_config={"block_size": size})
@@ -162,13 +183,17 @@ async def test_a_host_in_its_good_state_has_nothing_to_say(home: Path, make_prof
     assert seen["model", "target"] == "M: 4 shards, 400 bytes"
     assert seen["model", "trained at"] == "block size 8 (config.json)"
     assert answer.facts["trained_block_size"] == {"value": 8, "by": "config.json"}
+    assert answer.facts["drafter"]["config_sha256"] == sha256_of(f"{answer.facts['drafter']['folder']}/config.json")
     json.dumps(answer.facts, allow_nan=False)
 
 
 async def test_a_host_in_a_bad_state_says_all_of_it_what_blocks_first(home: Path, make_profile: MakeProfile) -> None:
     """No command, port held, a foreign process on two cards."""
     me = os.getpid()
-    rows = [f"{n}, GPU-{n}, card, 12.0, 580.1, 97887, 2, 1, 5, 16, 16, Disabled, Enabled, 600" for n in (0, 1)]
+    rows = [
+        f"{n}, GPU-{n}, card, 12.0, 580.1, 97887, 2, 1, 5, 16, 16, Disabled, Enabled, 600, 210, 405, 2430"
+        for n in (0, 1)
+    ]
     apps = [f"{me}, GPU-0, 61200", f"{me}, GPU-1, 100", "999999, GPU-0, [N/A]"]
     lines = {"gpu": rows, "compute-apps": apps}
     cases = "\n".join(f"--query-{name}=*) printf '%s\\n' {' '.join(map(repr, out))} ;;" for name, out in lines.items())
@@ -204,7 +229,7 @@ async def test_a_field_that_the_driver_does_not_know_is_not_asked_again(home: Pa
         "nvidia-smi",
         """case $1 in
 *compute_cap*) echo 'Field "compute_cap" is not a valid field to query.' ;;
---query-gpu=*) echo '0, GPU-0, card, 470.1, 97887, 2, 1, 5, 16, 16, [N/A], Enabled, 600' ;;
+--query-gpu=*) echo '0, GPU-0, card, 470.1, 97887, 2, 1, 5, 16, 16, [N/A], Enabled, 600, 210, 405, 2430' ;;
 esac""",
     )
     answer = await found(make_profile)

@@ -31,6 +31,8 @@ async def test_nothing_stands_against_a_launch_and_every_topic_has_its_facts(
     assert {one.topic for one in found.checked} == set(TOPICS) - {"preflight"}
     facts = found.facts
     assert (facts["target"]["shards"], facts["drafter"]["shards"], len(facts["cards"])) == (64, 3, 8)
+    assert all(card["clocks.max.sm"] and card["clocks.sm"] and card["clocks.mem"] for card in facts["cards"])
+    assert len(facts["drafter"]["config_sha256"]) == 64
     assert facts["engine"]["version"] == "0.5.23+ddtree"
     assert facts["peer_to_peer"] is True
     assert facts["topology"] == {"NODE": 12, "SYS": 16}

@@ -66,6 +66,14 @@ def test_text_that_is_no_config_is_an_empty_one(text: str) -> None:
         ({"attention-backend": "triton", "kv-cache-dtype": "bf16"}, {}, []),
         ({"attention-backend": "fa3"}, {}, [("block", "sm120-backend")]),
         ({"speculative-draft-attention-backend": "fa4"}, {}, [("block", "sm120-backend")]),
+        ({"decode-attention-backend": "tokenspeed_mla"}, {}, [("block", "sm120-backend")]),
+        ({"moe-runner-backend": "deep_gemm"}, {}, [("warn", "sm120-deep-gemm")]),
+        ({"fp8-gemm-backend": "flashinfer_deepgemm"}, {}, [("warn", "sm120-deep-gemm")]),
+        ({"moe-runner-backend": "triton", "fp8-gemm-backend": "cutlass"}, {}, []),
+        ({"attention-backend": "trtllm_mha"}, {}, [("warn", "sm120-xqa")]),
+        ({"attention-backend": "triton", "decode-attention-backend": "trtllm_mha"}, {}, [("warn", "sm120-xqa")]),
+        ({"attention-backend": "trtllm_mha", "decode-attention-backend": "triton"}, {}, []),
+        ({"speculative-draft-attention-backend": "trtllm_mha"}, {}, [("warn", "sm120-xqa")]),
         ({"kv-cache-dtype": "fp8_e4m3"}, {}, [("warn", "sm120-fp8-kv")]),
         ({"fp4-gemm-backend": "flashinfer_cutlass"}, {}, [("warn", "sm120-fp4-gemm")]),
         ({}, {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}, [("warn", "sm120-segments")]),
@@ -74,10 +82,17 @@ def test_text_that_is_no_config_is_an_empty_one(text: str) -> None:
 def test_traps_of_sm120(args: dict[str, str], env: dict[str, str], expected: list[tuple[str, str]]) -> None:
     """Only for these cards: a Hopper card runs all of it."""
     report, other = Report(), Report()
-    check_traps(BLACKWELL, args, env, report)
-    check_traps([Card(0, {"compute_cap": "9.0"})], args, env, other)
+    check_traps(BLACKWELL, args, env, True, report)
+    check_traps([Card(0, {"compute_cap": "9.0"})], args, env, True, other)
     assert codes(report) == expected
     assert codes(other) == []
+
+
+def test_a_backend_without_a_mask_is_no_trap_for_an_engine_that_drafts_nothing() -> None:
+    """One token a step needs none."""
+    report = Report()
+    check_traps(BLACKWELL, {"attention-backend": "trtllm_mha"}, {}, False, report)
+    assert codes(report) == []
 
 
 @pytest.mark.parametrize(
@@ -102,7 +117,7 @@ def test_driver_and_toolkit_against_the_cards(driver: str, nvcc: str, expected: 
 def card_row(index: int, **cells: str) -> str:
     """A row of the card query."""
     good = dict(zip(CARD_FIELDS, f"{index}, GPU-{index}, card, 12.0, 580.1, 97887, 2, 5, 5, 16, 16, Disabled, Enabled, "
-                    "600.00".split(", "), strict=True))  # fmt: skip
+                    "600.00, 210, 405, 2430".split(", "), strict=True))  # fmt: skip
     return ", ".join((good | {name.replace("_", "."): cell for name, cell in cells.items()}).values())
 
 
@@ -129,6 +144,8 @@ def test_more_than_eight_cards_and_rows_that_tell_little() -> None:
     assert len(cards) == 12
     assert codes(report) == []
     assert report.facts["cards"][3]["memory.used"] is None
+    clocks = {"clocks.sm": 210.0, "clocks.mem": 405.0, "clocks.max.sm": 2430.0}
+    assert {name: report.facts["cards"][0][name] for name in clocks} == clocks
 
 
 def test_a_card_whose_cells_say_that_it_is_lost_is_no_card_to_launch_on() -> None:
@@ -137,6 +154,33 @@ def test_a_card_whose_cells_say_that_it_is_lost_is_no_card_to_launch_on() -> Non
     rows = [card_row(0), card_row(1, memory_used="[GPU is lost]", power_limit="[GPU is lost]")]
     assert [card.index for card in check_cards({"cards": rows}, CARD_FIELDS, 2, report)] == [0]
     assert codes(report) == [("warn", "card-lost"), ("block", "too-few-cards")]
+
+
+MEMORY = {"MemTotal": 127_600_748 * 1024, "MemAvailable": 118_566_368 * 1024}
+
+
+@pytest.mark.parametrize(
+    ("cells", "memory", "told"),
+    [
+        (
+            {"name": "NVIDIA GB10"},
+            MEMORY,
+            ["unified memory: 8,822 MiB in use of 124,610 MiB, the host's (/proc/meminfo)"],
+        ),
+        ({"name": "NVIDIA GB10"}, {}, ["unified memory: the host's, which could not be read"]),
+        ({"name": "NVIDIA GB10", "mig_mode_current": "Enabled"}, MEMORY, []),
+        ({"name": "NVIDIA RTX A4000"}, MEMORY, []),
+    ],
+)
+def test_memory_of_a_card_that_has_none_of_its_own(
+    cells: dict[str, str], memory: dict[str, int], told: list[str]
+) -> None:
+    """Only of a chip that is known for it, and whole; another card that tells nothing is unknown."""
+    report = Report()
+    row = card_row(0, **cells, memory_total="[N/A]", memory_used="[N/A]", power_limit="[N/A]")
+    check_cards({"cards": [row]}, CARD_FIELDS, 1, report, memory)
+    assert [one.text for one in report.checked if one.name == "card memory"] == told
+    assert ("unified_memory" in report.facts) is bool(told)
 
 
 def test_ranks_of_one_engine_are_one_holder() -> None:

@@ -11,6 +11,7 @@ import asyncssh
 from ddconsole.adapters.ssh.errors import (
     BY_CLASS,
     FORWARDING_PROHIBITED,
+    HUNG_UP,
     NO_ROUTE,
     Explanation,
     explain_jump,
@@ -61,6 +62,7 @@ _TABLE: tuple[tuple[str, Explanation], ...] = (
     (r"Connection refused", BY_CLASS[ConnectionRefusedError]),
     (r"No route to host|Network is unreachable", NO_ROUTE),
     (r"timed out|not responding", BY_CLASS[TimeoutError]),
+    (r"kex_exchange_identification|Exceeded MaxStartups", HUNG_UP),
     (r"Connection (closed|reset)|Broken pipe|Connection to .* closed", BY_CLASS[ConnectionError]),
 )  # fmt: skip
 

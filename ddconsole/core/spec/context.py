@@ -67,6 +67,8 @@ class SpecContext:
         passes: every pass there is.
         default_suite: suite of an experiment that names none.
         reserved: arguments that cannot be given, with the reason.
+        repeats: by suite, of an experiment that does not say its own; 1 where a suite is not in it.
+        narrow_window: read a window below the block size, for a doctor that says what it does; a queue refuses it.
     """
 
     defaults: Config
@@ -77,6 +79,12 @@ class SpecContext:
     passes: tuple[str, ...] = ("coding", "throughput", "quality")
     default_suite: str = "quick"
     reserved: Mapping[str, str] = field(default_factory=lambda: dict(OWN_ARGUMENTS))
+    narrow_window: bool = False
+    repeats: Mapping[str, int] = field(default_factory=dict)
+
+    def repeats_of(self, suite: str) -> int:
+        """How often a new experiment of a suite is measured."""
+        return self.repeats.get(suite, 1)
 
     @classmethod
     def of(cls, profile: Profile, queue: Queue) -> SpecContext:
@@ -89,6 +97,7 @@ class SpecContext:
             queue=queue,
             suites={"quick": profile.passes.quick.names(), "confirm": profile.passes.confirm.names()},
             reserved=_reserved(profile),
+            repeats={"quick": profile.passes.quick.repeats, "confirm": profile.passes.confirm.repeats},
         )
 
 

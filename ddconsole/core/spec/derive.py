@@ -74,7 +74,8 @@ def derive(source: Source, chosen: Chosen, context: SpecContext) -> Derived:
         if tied is not None:
             numbers[name], how[name] = tied_value(tied, numbers), f"follows {tied}"
     _check_complete(algorithm, numbers, chosen)
-    _check_window(numbers, chosen)
+    if not context.narrow_window:
+        _check_window(numbers, chosen)
     config = config_of(algorithm, numbers, _arguments(source.base, chosen))
     return Derived(config, _notes(source, config, how, context))
 

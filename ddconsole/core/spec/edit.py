@@ -68,7 +68,7 @@ def _edit(said: Typed, experiment: Experiment, planned: Planned) -> Edit:
         config=draft.config if said.axes or experiment.config is None else None,
         suite=said.suite,
         passes=draft.passes if said.passes is not None or said.suite is not None else None,
-        repeats=said.repeats,
+        repeats=draft.repeats if said.suite is not None and draft.repeats != experiment.repeats else said.repeats,
         note=said.note,
         base_best=said.base_best,
         pinned=draft.pinned if late or draft.base_best else None,

@@ -116,12 +116,19 @@ def _draft(
         config=config,
         suite=suite,
         passes=said.passes or inherited or context.suites[suite],
-        repeats=said.repeats or (own.repeats if own else 1),
+        repeats=said.repeats or _repeats(own, suite, context),
         note=said.note if said.note is not None else words,
         requires=source.id if source is not None and origins.condition else None,
         base_best=late,
         pinned=pinned(said.axes, own.pinned if own else ()) if late else (),
     )
+
+
+def _repeats(own: Experiment | None, suite: str, context: SpecContext) -> int:
+    """What the source has; the suite's where there is none, or where it only had its own suite's."""
+    if own is None or (suite != own.suite and own.repeats == context.repeats_of(own.suite)):
+        return context.repeats_of(suite)
+    return own.repeats
 
 
 def pinned(axes: Sequence[Axis], already: tuple[str, ...] = ()) -> tuple[str, ...]:

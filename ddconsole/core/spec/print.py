@@ -52,7 +52,7 @@ def _draft_words(draft: Draft, context: SpecContext) -> Iterator[str]:
         yield f"suite={draft.suite}"
     if draft.passes != context.suites[draft.suite]:
         yield f"passes={','.join(draft.passes)}"
-    if draft.repeats != 1:
+    if draft.repeats != context.repeats_of(draft.suite):
         yield f"repeats={draft.repeats}"
     if draft.base_best:
         yield "base=best"

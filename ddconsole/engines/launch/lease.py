@@ -3,13 +3,16 @@
 `<state_dir>/lease` holds token, boot id, expiry and owner, a line each. It expires by the host's uptime, which no
 clock jump changes and which begins anew at a boot. A console that renews it in time keeps it; one that slept too long
 finds it in other hands, and then neither starts nor ends anything.
+
+On a full disk there is no room for a new file; then the holder's bytes are written over in place. Where even that
+cannot be done, whose it is can still be read.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ddconsole.core.errors import HostError, RefusedError
+from ddconsole.core.errors import HostError, RefusedError, UnwritableLeaseError
 from ddconsole.engines.launch.scripts import PLAIN, PRELUDE
 
 if TYPE_CHECKING:
@@ -21,11 +24,18 @@ LIFE_S: Final = 60
 _LOCKED: Final = r"""
 state=$(expand "$1") token=$2; shift 2
 umask 077
-mkdir -p "$state" || exit 73
-exec 9>"$state/lease.lock" || exit 73
-if command -v flock >/dev/null 2>&1; then flock -w 10 9 || exit 75; fi
+# whoever may not look into the folder cannot tell whose it is; without the lock it is only read
+made=$(mkdir -p "$state" 2>&1) || { printf '%s\n' "$made" >&2; case $made in *"Permission denied"*) exit 77 ;; esac; }
+if [ -d "$state" ] && [ ! -x "$state" ]; then exit 77; fi
+locked=no
+if ( : 9>>"$state/lease.lock" ); then
+  exec 9>>"$state/lease.lock"
+  if command -v flock >/dev/null 2>&1; then flock -w 10 9 || exit 75; fi
+  locked=yes
+fi
 now() { if [ -r /proc/uptime ]; then read -r up _ </proc/uptime; echo "${up%%.*}"; else date +%s; fi; }
 holder= boot= expires=0 owner=
+if [ -f "$state/lease" ] && [ ! -r "$state/lease" ]; then exit 77; fi
 if [ -f "$state/lease" ]; then { read -r holder; read -r boot; read -r expires; read -r owner; } <"$state/lease"; fi
 """
 
@@ -35,9 +45,18 @@ left=$((expires - $(now)))
 if [ -n "$holder" ] && [ "$holder" != "$token" ] && [ "$boot" = "$(boot_id)" ] && [ "$left" -gt 0 ]; then
   printf 'held\t%s\t%s\n' "$left" "$owner"; exit
 fi
-printf '%s\n%s\n%s\n%s\n' "$token" "$(boot_id)" "$(($(now) + $2))" "$1" >"$state/lease.new" || exit 73
-mv "$state/lease.new" "$state/lease" || exit 73
-echo ours
+lines() { printf '%s\n%s\n%s\n%s\n' "$token" "$(boot_id)" "$(($(now) + $1))" "$2"; }
+written() {
+  [ $locked = yes ] || return 1
+  if lines "$2" "$1" >"$state/lease.new" && mv "$state/lease.new" "$state/lease"; then return; fi
+  rm -f "$state/lease.new"
+  [ "$holder" = "$token" ] && lines "$2" "$1" 1<>"$state/lease"
+}
+if written "$1" "$2"; then echo ours; exit; fi
+echo unwritten
+# a shell's own printf does not say why
+dd if=/dev/zero of="$state/lease.new" bs=512 count=1 2>&1 | head -n 1 >&2
+rm -f "$state/lease.new"
 """
 
 _RELEASE: Final = r"""
@@ -65,7 +84,8 @@ class HostLease:
 
         Raises:
             RefusedError: another console holds it.
-            HostError: it cannot be written there.
+            UnwritableLeaseError: nobody else holds it, and it cannot be written there.
+            HostError: whose it is cannot be told.
         """
         script = PLAIN + PRELUDE + _LOCKED + _TAKE
         done = await host.run(["sh", "-c", script, "sh", *self._place, self._owner, str(self._life_s)])
@@ -77,9 +97,10 @@ class HostLease:
                 advice="One runner a host: watch and edit the queue from here, or end that one first.",
             )
         if mark != "ours":
-            raise HostError(
+            error = UnwritableLeaseError if mark == "unwritten" else HostError
+            raise error(
                 "the lease on the host cannot be taken",
-                evidence=tuple(done.stderr.split("\n")[-3:]),
+                evidence=tuple(line for line in done.stderr.splitlines() if line.strip())[-3:],
                 advice="Is the launcher's `state_dir` writable, and is there room on its disk?",
             )
 

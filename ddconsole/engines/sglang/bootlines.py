@@ -44,6 +44,14 @@ def is_routine(message: str) -> bool:
     return _ROUTINE.fullmatch(message) is not None
 
 
+def is_echo(message: str) -> bool:
+    """Whether a line without a stamp, or one that is not routine, still only echoes requests.
+
+    An HTTP server may log without the stamp; a hung engine logs each health check that fails, each time that we ask.
+    """
+    return message.startswith("Health check failed") or (message.startswith("INFO: ") and is_routine(message))
+
+
 class Kind(StrEnum):
     """What a line tells."""
 

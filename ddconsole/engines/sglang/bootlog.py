@@ -14,6 +14,7 @@ from ddconsole.engines.sglang.bootlines import (
     Kind,
     Mark,
     is_decode,
+    is_echo,
     is_routine,
     means_nothing,
     read,
@@ -31,6 +32,7 @@ from ddconsole.engines.sglang.shardbar import end_of_run, find_bar
 
 if TYPE_CHECKING:
     from ddconsole.core.errors import Failure
+    from ddconsole.engines.sglang.shardbar import Bar
 
 LINE_SHOWN: Final = 4096
 """Characters of a line that are passed on."""
@@ -58,6 +60,8 @@ class BootLog:
         self._facts = BootFacts()
         self._fired_up = False
         self._place = 0
+        self._spoke_at: float | None = None
+        self._drawn: Bar | None = None
 
     @property
     def progress(self) -> BootProgress:
@@ -71,12 +75,18 @@ class BootLog:
             fired_up=self._fired_up,
             waits_for=self._phases.behind,
             loads={model: dict(ranks) for model, ranks in self._loads.seconds.items()},
+            download=self._loads.downloads.now,
         )
 
     @property
     def facts(self) -> BootFacts:
         """What the log says the engine runs."""
         return self._facts
+
+    @property
+    def spoke_at(self) -> float | None:
+        """When a line came that is not routine, or a bar moved; monotonic seconds, None before the first."""
+        return self._spoke_at
 
     @property
     def decode(self) -> Decode | None:
@@ -100,7 +110,7 @@ class BootLog:
             else:
                 self._piece(item.text, item.kept, at, lines)
                 self._place += len(item.text) + 1
-        self._loads.see(find_bar(self._cutter.peek()), at)
+        self._see(find_bar(self._cutter.peek()), at)
         return lines
 
     # --- blocks of plain lines
@@ -160,7 +170,7 @@ class BootLog:
                 return
             if bar.before:
                 self._lines(bar.before, at, lines)
-            self._loads.see(bar, at)
+            self._see(bar, at)
             if kept and not bar.after:
                 lines.append(text.strip()[:LINE_SHOWN])
             text = bar.after
@@ -174,9 +184,18 @@ class BootLog:
                 end = text.index("\r", start) + 1
                 self._piece(text[start : end - 1], False, at, lines)
             else:
-                self._loads.see(find_bar(text[max(text.rfind("\r", start, end - 1) + 1, start) : end - 1]), at)
+                self._see(find_bar(text[max(text.rfind("\r", start, end - 1) + 1, start) : end - 1]), at)
             self._place += end - start
             start = end
+
+    def _see(self, bar: Bar | None, at: float) -> None:
+        """A state of a bar; one that stands still while other lines are glued to it is no sign of life."""
+        if bar is None:
+            return
+        state = bar._replace(before="", after="")
+        if state != self._drawn:
+            self._drawn, self._spoke_at = state, at
+        self._loads.see(bar, at)
 
     def _lines(self, text: str, at: float, lines: list[str]) -> None:
         lines.extend(self._line(line, at) for line in split_glued(text) if line.strip())
@@ -197,6 +216,8 @@ class BootLog:
     # --- lines that mean something
 
     def _told(self, rank: str | None, message: str, shown: str, at: float, place: int) -> None:
+        if not is_echo(message):
+            self._spoke_at = at
         mark = read(message)
         if rank is not None and (mark is not None or not self._phases.has_stamp):
             self._phases.stamped(shown)
@@ -207,6 +228,8 @@ class BootLog:
     def _several(self, texts: list[str], at: float, place: int) -> None:
         """Lines without a prefix. Within an error all of them belong to it, unless one of them means something."""
         if self._evidence.is_open and means_nothing(texts):
+            if any(text and not text.isspace() and not is_echo(text) for text in texts):
+                self._spoke_at = at
             self._evidence.add_all(texts, place)
             return
         for text in texts:

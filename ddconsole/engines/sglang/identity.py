@@ -16,6 +16,7 @@ from ddconsole.core.errors import Failure
 from ddconsole.core.ports import Identity
 from ddconsole.core.profile import TopkKnob
 from ddconsole.engines.sglang.command import DRAFTER_FLAG, KNOBS, algorithm_value, arg_name, launch_plan, merged_args
+from ddconsole.engines.sglang.verify_width import check_verify_width
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,6 +54,12 @@ class Findings:
             self.proved.append(f"{what} {asked} ({', '.join(heard)})")
         else:
             self.unproved.append(f"{what} {asked} (asked, not proved)")
+
+    def doubt(self, claim: str) -> None:
+        """What stood as proved is open after all: a better witness does not bear it out."""
+        for text in [text for text in self.proved if text.startswith(f"{claim} (")]:
+            self.proved.remove(text)
+            self.unproved.append(text)
 
 
 def same(asked: Any, told: Any) -> bool:
@@ -113,7 +120,7 @@ class Witnesses:
 
 def judge(profile: Profile, config: Config, launched: Launched, seen: Witnesses) -> Identity | Failure:
     """Compare all witnesses with what was asked."""
-    width = check_verify_width(config, seen.facts.verify_width)
+    width = check_verify_width(config, seen.facts)
     found = Findings()
     if isinstance(width, Failure):
         return width
@@ -121,7 +128,9 @@ def judge(profile: Profile, config: Config, launched: Launched, seen: Witnesses)
     _compare_model(found, profile, config, seen.info)
     _compare_args(found, profile, config, seen.info)
     _compare_process(found, launched, seen)
-    (found.proved if width.endswith("(log)") else found.unproved).append(width)
+    (found.proved if width.proved else found.unproved).append(width.text)
+    if width.contested:
+        found.doubt(f"{WORDS['budget']} {config.budget}")
     if seen.why_not:
         found.unproved.append(f"server_info ({seen.why_not})")
     if found.differs:
@@ -137,44 +146,6 @@ def judge(profile: Profile, config: Config, launched: Launched, seen: Witnesses)
 def _version(seen: Witnesses) -> str | None:
     version = seen.info.get("version")
     return str(version) if version else seen.facts.version
-
-
-def check_verify_width(config: Config, logged: int | None) -> str | Failure:
-    """The verify graph's width against N = B + 1 (tree) or b (chain); a wider one is padded, which changes nothing."""
-    wanted = effective_config(config).verify_width
-    if config.algorithm is Algorithm.OFF and logged is None:
-        return "no verify graph (log)"
-    if config.algorithm is Algorithm.OFF:
-        what = "the engine drafts, and this config asks for none"
-        return Failure("identity-mismatch", what, (f"num_tokens_per_req={logged}",), "see who started it", "graphs")
-    if logged is None:
-        return f"verify width {wanted} (no verify graph in the log)"
-    if logged < wanted:
-        return Failure(
-            "verify-graph-too-small",
-            f"the verify graph holds {logged} tokens a request and this config verifies {wanted}",
-            (f"num_tokens_per_req={logged}", f"budget + 1 = {wanted}"),
-            "this fork sizes its graph by the block, not by the tree: use a version that sizes it by the budget",
-            "graphs",
-        )
-    if logged == wanted:
-        return f"verify width {logged} (log)"
-    if is_padding(wanted, logged):
-        return f"verify width {wanted}, padded to {logged} (log)"
-    return Failure(
-        "identity-mismatch",
-        f"the verify graph holds {logged} tokens a request and this config verifies {wanted}: another budget runs",
-        (f"num_tokens_per_req={logged}", f"asked for {wanted}"),
-        "this fork ignores the budget, or spells it otherwise: compare knobs.budget with its --help",
-        "graphs",
-    )
-
-
-def is_padding(wanted: int, logged: int) -> bool:
-    """Whether `logged` is `wanted` rounded up as engines round: to a power of two, or to a multiple of one up to 32."""
-    return logged == 1 << (wanted - 1).bit_length() or any(
-        logged == -(-wanted // unit) * unit for unit in (2, 4, 8, 16, 32)
-    )
 
 
 def _compare_knobs(found: Findings, profile: Profile, config: Config, seen: Witnesses) -> None:

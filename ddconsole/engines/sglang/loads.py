@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ddconsole.core.progress import ShardBar
+from ddconsole.engines.sglang.downloads import Downloads
 from ddconsole.engines.sglang.shardbar import Pace
 
 if TYPE_CHECKING:
@@ -25,10 +26,12 @@ class Loads:
     Attributes:
         one_model: the engine has said that it loads no drafter.
         seconds: what each rank says its load took, by model.
+        downloads: what is pulled before it can be loaded.
     """
 
     one_model: bool = False
     seconds: dict[str, dict[str, float]] = field(default_factory=dict)
+    downloads: Downloads = field(default_factory=Downloads)
     _begun: dict[str, int] = field(default_factory=dict)
     _drawn: str = TARGET
     _bars: dict[str, tuple[int, int | None]] = field(default_factory=dict)
@@ -42,6 +45,7 @@ class Loads:
 
     def end(self, rank: str, seconds: float | None) -> None:
         """`rank` has loaded, and says in how many seconds if its version does."""
+        self.downloads.clear()
         if seconds is not None:
             self.seconds.setdefault(self._model(rank), {})[rank] = seconds
 
@@ -50,9 +54,12 @@ class Loads:
         return self.one_model or self._model(rank) == DRAFT
 
     def see(self, bar: Bar | None, at: float) -> None:
-        """A state of a bar, at `at` (monotonic seconds). Bars of downloads and others are no progress of a boot."""
+        """A state of a bar, at `at` (monotonic seconds). Bars of unknown things are no progress of a boot."""
+        if bar is not None and bar.kind == "download":
+            self.downloads.see(bar)
         if bar is None or bar.kind not in ("weights", "graphs"):
             return
+        self.downloads.clear()
         slot = GRAPHS if bar.kind == "graphs" else self._drawn
         pace = self._paces.get(slot)
         if pace is None:

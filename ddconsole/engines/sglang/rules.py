@@ -48,18 +48,26 @@ def check_parallelism(args: Mapping[str, str | None]) -> Iterator[Finding]:
 
 
 def check_tree_rules(config: Config, args: Mapping[str, str | None]) -> Iterator[Finding]:
-    """sglang#29907: page size 1, and triton for a tree wider than its spine."""
-    wide = (config.budget or 0) > (config.depth or 0)
+    """sglang#29907: page size 1 for every budget, and triton for a tree wider than its spine, prefill and decode."""
     page = args.get("page-size")
     if page not in (None, "1"):
-        yield Finding("block" if wide else "warn", "page-size",
-                      f"page size {page} with a tree: DDTREE runs with page size 1 only",
+        yield Finding("block", "page-size", f"page size {page} with a tree: DDTREE runs with page size 1 only",
                       "set arg.page-size=1")  # fmt: skip
-    backend = args.get("attention-backend")
-    if wide and backend not in (None, "triton"):
-        yield Finding("warn", "tree-backend",
-                      f"attention backend {backend} with a tree wider than its spine: sglang#29907 wants triton",
-                      "set arg.attention-backend=triton unless this fork says otherwise")  # fmt: skip
+    if (config.budget or 0) > (config.depth or 0):
+        yield from _tree_backends(args)
+
+
+def _tree_backends(args: Mapping[str, str | None]) -> Iterator[Finding]:
+    """A stage's own flag goes before the common one; the common one is said once."""
+    common = args.get("attention-backend")
+    named = {f"{stage}-attention-backend": args.get(f"{stage}-attention-backend") for stage in ("prefill", "decode")}
+    if None in named.values():
+        named["attention-backend"] = common
+    for name, backend in named.items():
+        if backend not in (None, "triton"):
+            yield Finding("warn", "tree-backend",
+                          f"{name.replace('-', ' ')} {backend} with a tree wider than its spine: sglang#29907 wants "
+                          "triton", f"set arg.{name}=triton unless this fork says otherwise")  # fmt: skip
 
 
 def is_set(args: Mapping[str, str | None], name: str) -> bool:

@@ -26,6 +26,11 @@ _CLOCKS = re.compile(r"[0-9:]<[0-9:?]")
 """Between elapsed and remaining time; no bar is without, but for the endless one."""
 _RATE = re.compile(r"(?P<number>[0-9.]+) ?(?:(?P<per_item>s/[a-z]+)|[a-z]+/s)")
 
+_FETCHING: Final = ("Fetching ", "Downloading ")
+"""How bars begin that count whole files of a download."""
+
+_UNITS: Final = "kMGTP"
+
 _STATE = r"[0-9]{1,9}/[0-9]{1,9} \[[0-9:]{4,12}<[0-9:?]{1,12}, *[0-9?.]{1,20} ?(?:it/s|s/it)\]\r"
 _RUNS = (
     re.compile(
@@ -49,7 +54,7 @@ class Bar(NamedTuple):
     """One state of a bar.
 
     Attributes:
-        total: None for a bar that does not know its end.
+        done, total: items, or bytes for a bar that counts them. A total of None: it does not know its end.
         elapsed, rate: as the bar prints them.
         before, after: text glued to the bar, which may hold an error.
     """
@@ -91,7 +96,7 @@ def find_bar(text: str) -> Bar | None:
     desc = desc.strip()
     start, end = match.span()
     return Bar(
-        _kind(desc, done, total),
+        _kind(desc, done, total, rate),
         desc,
         _whole(done),
         None if total is None or total == "?" else _whole(total),
@@ -114,9 +119,11 @@ def end_of_run(text: str, start: int) -> int | None:
     return None
 
 
-def _kind(desc: str, done: str, total: str | None) -> BarKind:
-    """Byte counts (k, M, G) are never shards, whatever the bar is called."""
-    if done[-1].isalpha() or (total is not None and total[-1].isalpha()):
+def _kind(desc: str, done: str, total: str | None, rate: str) -> BarKind:
+    """Byte counts (k, M, G, or B/s) are never shards, whatever the bar is called."""
+    if done[-1].isalpha() or (total is not None and total[-1].isalpha()) or rate.endswith("B/s"):
+        return "download"
+    if desc.startswith(_FETCHING):
         return "download"
     if desc.startswith("Capturing"):
         return "graphs"
@@ -124,8 +131,11 @@ def _kind(desc: str, done: str, total: str | None) -> BarKind:
 
 
 def _whole(count: str) -> int:
-    """A count of at most 15 digits; the unit of a byte count does not matter here."""
-    return int(count) if len(count) < 16 and count.isdecimal() else int(float(count.rstrip("kMGTP")[:15]))
+    """A count of at most 15 digits, and `1.15G` as the 1,150,000,000 that it stands for."""
+    if len(count) < 16 and count.isdecimal():
+        return int(count)
+    digits = count.rstrip(_UNITS)[:15]
+    return round(float(digits) * 1000 ** (_UNITS.index(count[-1]) + 1)) if count[-1] in _UNITS else int(float(digits))
 
 
 def seconds(clock: str) -> int:

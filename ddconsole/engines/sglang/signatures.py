@@ -82,6 +82,9 @@ RULES: Final = (
          "this engine cannot draft for {model}", "use a version whose model class has set_dflash_layers_to_capture"),
     _row("no-tree-kernel", r"(?P<text>TRTLLM FMHAv2 prefill on SM120 does not support[^\n]{0,160})",
          "{text}", "use attention-backend triton and a bf16 KV cache on these cards"),
+    _row("no-tree-kernel", r"Mask is required for speculative decoding",
+         "this card's trtllm_mha decodes by XQA, which gets no mask for the tokens that a step verifies",
+         "set attention-backend triton for target and drafter in engine.args (sglang#32269)"),
 )  # fmt: skip
 
 MEMORY: Final = (
@@ -120,6 +123,15 @@ MEMORY: Final = (
 )  # fmt: skip
 
 CARD: Final = (
+    _row("unsupported-card", r"(?P<text>Assertion error \([^)\n]{0,200}(?:deep_?gemm|csrc/apis/|utils/layout\.hpp)"
+         r"[^)\n]{0,80}\): (?:Unsupported architecture|Unknown recipe)"
+         r"|(?:DeepGEMM|deep_gemm)[^\n]{0,90}(?:not (?:available|supported)(?! or)|on consumer Blackwell)[^\n]{0,120})",
+         "DeepGEMM does not run on this card: {text}",
+         "set moe-runner-backend and fp8-gemm-backend to triton or cutlass; SM120 needs sgl-deep-gemm 0.1.5 or newer"),
+    _row("unsupported-card", r"(?P<text>Only SM 10\.x and 11\.x are supported|[^\n:]{0,80}for FA4 CuTe"
+         r"|Unsupported compute capability\. Supported: [^\n]{0,60})",
+         "FlashAttention 4 has no kernel for this card: {text}",
+         "use attention-backend triton (or flashinfer's FA2), for the drafter too; FA3 and FA4 do not run on SM120"),
     _row("sm120-shared-memory",
          r"out of resource: shared memory, Required: (?P<need>\d+), Hardware limit: (?P<limit>\d+)",
          "a Triton kernel needs {need} bytes of shared memory and this card has {limit}",
@@ -131,7 +143,7 @@ CARD: Final = (
          "a compiled kernel was not built for this card's architecture",
          "install builds for this compute capability (sgl-kernel, torch with SM120)"),
     _row("unsupported-card", r"(?P<text>[^\n:]{0,80}(?:[Bb]ackend requires SM|requires (?:SM|sm_?)(?:90|100)"
-         r"|only supported on (?:Blackwell|Hopper|SM|sm_?)[^\n]{0,60}))",
+         r"|only (?:supported|available) on (?:Blackwell|Hopper|SM|sm_?)[^\n]{0,60}))",
          "a backend wants another card: {text}",
          "SM120 has no FA3, FA4, trtllm_mla, DeepGEMM nor FlashMLA: use attention-backend triton (or flashinfer FA2)"),
     _row("toolkit-too-old", r"No supported CUDA architectures",

@@ -74,7 +74,13 @@ def gpus(cards: Sequence[Card], history: History, width: int, height: int) -> li
     if rows < height:
         heads = [head(shape)] * min(columns, len(cards))
         body.insert(0, join(heads, GAP))
-    return body
+    return (body + memory_note(cards, width))[:height]
+
+
+def memory_note(cards: Sequence[Card], width: int) -> list[Content]:
+    """Whose memory it is where cards have none of their own; a line, or none."""
+    source = next((card["memory_source"] for card in cards if card.get("memory_source")), None)
+    return [] if source is None else [fit_content(styled(f"unified memory: the host's ({source})", theme.MUTED), width)]
 
 
 def layout(count: int, width: int, height: int) -> tuple[int, Shape] | None:

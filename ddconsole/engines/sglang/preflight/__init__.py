@@ -21,7 +21,7 @@ from ddconsole.engines.sglang.preflight.links import check_links, check_placemen
 from ddconsole.engines.sglang.preflight.machine import check_kernel_log, check_machine
 from ddconsole.engines.sglang.preflight.port import check_port
 from ddconsole.engines.sglang.preflight.report import Report
-from ddconsole.engines.sglang.preflight.room import check_room
+from ddconsole.engines.sglang.preflight.room import check_room, memory_of
 from ddconsole.engines.sglang.preflight.sections import whole
 from ddconsole.engines.sglang.preflight.sm120 import check_driver, check_traps
 from ddconsole.engines.sglang.preflight.spelling import check_spelling
@@ -113,10 +113,11 @@ def _check_models(profile: Profile, config: Config, args: Args, answers: Answers
 def _check_gpus(profile: Profile, config: Config, args: Args, answers: Answers, report: Report) -> None:
     if not answers.cards:
         return
-    cards = check_cards(answers.cards, answers.card_fields, _cards_needed(profile, args), report)
+    needed, memory = _cards_needed(profile, args), memory_of(answers.host)
+    cards = check_cards(answers.cards, answers.card_fields, needed, report, memory)
     check_apps(answers.cards, cards, report)
     check_driver(cards, answers.host, report)
-    check_traps(cards, args, profile.engine.env, report)
+    check_traps(cards, args, profile.engine.env, config.algorithm is not Algorithm.OFF, report)
     check_links(cards, answers.links | {"apps": answers.cards.get("apps", [])}, report)
     bound = "numa-node" in args or profile.engine.command[0].endswith("numactl")
     check_placement(config.algorithm is Algorithm.TREE, bound, report)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ddconsole.core.errors import HostError, UnreachableError
+from ddconsole.engines.launch.record import shell_lines
 from ddconsole.engines.sglang.preflight.card_scripts import CARD_FIELDS, CARDS, LINKS, NVIDIA_SMI_S
 from ddconsole.engines.sglang.preflight.cards import refused_field
 from ddconsole.engines.sglang.preflight.engine_script import ENGINE_ANSWERS, HELP_S, PROBE
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
     from ddconsole.core.profile import Profile
     from ddconsole.engines.sglang.preflight.report import Report
     from ddconsole.engines.sglang.preflight.sections import Sections
+
+UNDER: Final = 'eval "$(cat)" && exec "$@"'
+"""Becomes its arguments, under the variables that it reads from standard input: what `ps` shows has none of them.
+
+Not `. /dev/stdin`, which cannot be opened where sshd's standard input is a socket.
+"""
 
 HOST_S: Final = 60.0
 """Seconds for the cheap facts; an index of a trillion parameters is 30 MB to read."""
@@ -61,7 +68,8 @@ async def _ask_host(profile: Profile, host: Host, port: int, answers: Answers, r
     engine = profile.engine
     drafter = engine.drafter or ""
     words = (profile.launcher.state_dir, str(port), engine.model, _in_hub(engine.model), drafter, _in_hub(drafter))
-    answers.host = await _ask(host, [*_under(profile), "sh", "-c", HOST, "sh", *words], HOST_S, "the host", report)
+    argv = ["sh", "-c", HOST, "sh", *words]
+    answers.host = await _ask(profile, host, argv, HOST_S, "the host", report)
 
 
 def _in_hub(name: str) -> str:
@@ -73,8 +81,8 @@ async def _ask_cards(profile: Profile, host: Host, answers: Answers, report: Rep
     """A driver that does not know a field is asked again without it."""
     for _ in CARD_FIELDS:
         query = ",".join(answers.card_fields)
-        argv = [*_under(profile), "sh", "-c", CARDS, "sh", query]
-        answers.cards = await _ask(host, argv, 2.5 * NVIDIA_SMI_S, "nvidia-smi", report)
+        argv = ["sh", "-c", CARDS, "sh", query]
+        answers.cards = await _ask(profile, host, argv, 2.5 * NVIDIA_SMI_S, "nvidia-smi", report)
         unknown = refused_field(answers.cards)
         if unknown not in answers.card_fields[1:]:
             return
@@ -82,27 +90,28 @@ async def _ask_cards(profile: Profile, host: Host, answers: Answers, report: Rep
 
 
 async def _ask_links(profile: Profile, host: Host, answers: Answers, report: Report) -> None:
-    argv = [*_under(profile), "sh", "-c", LINKS, "sh"]
-    answers.links = await _ask(host, argv, 3.5 * NVIDIA_SMI_S, "nvidia-smi topo", report)
+    argv = ["sh", "-c", LINKS, "sh"]
+    answers.links = await _ask(profile, host, argv, 3.5 * NVIDIA_SMI_S, "nvidia-smi topo", report)
 
 
 async def _ask_engine(profile: Profile, host: Host, answers: Answers, report: Report) -> None:
     env = profile.engine.env
     digest = hashlib.sha256(repr(sorted(env.items())).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     words = (profile.launcher.state_dir, digest, PROBE, *profile.engine.command)
-    argv = [*_under(profile), "sh", "-c", ENGINE_ANSWERS, "sh", *words]
-    answers.engine = await _ask(host, argv, HELP_S + 60.0, "the engine", report)
+    argv = ["sh", "-c", ENGINE_ANSWERS, "sh", *words]
+    answers.engine = await _ask(profile, host, argv, HELP_S + 60.0, "the engine", report)
 
 
-def _under(profile: Profile) -> list[str]:
-    """Commands run under the engine's own environment, since it moves programs and caches."""
-    return ["env", *(f"{name}={value}" for name, value in sorted(profile.engine.env.items()))]
+async def _ask(
+    profile: Profile, host: Host, argv: Sequence[str], timeout: float, what: str, report: Report
+) -> Sections:
+    """Run under the engine's own environment, since it moves programs and caches.
 
-
-async def _ask(host: Host, argv: Sequence[str], timeout: float, what: str, report: Report) -> Sections:
-    """A question that the host could not answer is a warning, not the end of the preflight."""
+    A question that the host could not answer is a warning, not the end of the preflight.
+    """
     try:
-        done = await host.run(argv, timeout=timeout)
+        variables = shell_lines(dict(sorted(profile.engine.env.items())))
+        done = await host.run(["sh", "-c", UNDER, "sh", *argv], stdin=variables, timeout=timeout)
     except HostError as exc:
         report.warn("check-failed", f"{what} could not be asked: {exc.what}", exc.advice)
         return {}

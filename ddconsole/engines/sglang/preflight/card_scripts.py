@@ -26,6 +26,9 @@ CARD_FIELDS: Final = (
     "mig.mode.current",
     "persistence_mode",
     "power.limit",
+    "clocks.sm",
+    "clocks.mem",
+    "clocks.max.sm",
 )
 """What is asked of every card; a driver that does not know one of them is asked again without it."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ddconsole.core.gpu import GPU_IS_LOST, parse_number
 from ddconsole.core.gpu_list import bad_field
 from ddconsole.core.gpu_problem import problem_of
+from ddconsole.core.gpu_unified import SOURCE, host_memory, is_integrated
 from ddconsole.engines.sglang.preflight.sections import rows, shown
 
 if TYPE_CHECKING:
@@ -48,11 +49,18 @@ class Card:
         """A cell with a number."""
         return parse_number(self.cells.get(name, ""), 0, 1e8)
 
+    @property
+    def shares_host_memory(self) -> bool:
+        """Whether it is a whole chip without memory of its own, and tells none."""
+        told = [number for name in ("memory.total", "memory.used") if (number := self.number(name)) is not None]
+        return not told and self.text("mig.mode.current") != "Enabled" and is_integrated(self.text("name"))
+
     def to_json(self) -> dict[str, Any]:
         """As it is kept with a result."""
         words = ("uuid", "name", "compute_cap", "driver_version", "mig.mode.current", "persistence_mode")
         numbers = ("memory.total", "memory.used", "pcie.link.gen.current", "pcie.link.gen.max",
-                   "pcie.link.width.current", "pcie.link.width.max", "power.limit")  # fmt: skip
+                   "pcie.link.width.current", "pcie.link.width.max", "power.limit",
+                   "clocks.sm", "clocks.mem", "clocks.max.sm")  # fmt: skip
         told: dict[str, Any] = {name: self.text(name) for name in words}
         return {"index": self.index} | told | {name: self.number(name) for name in numbers}
 
@@ -78,8 +86,13 @@ def refused_field(found: Sections) -> str | None:
     return next((name for line in found.get("cards", []) if (name := bad_field(line)) is not None), None)
 
 
-def check_cards(found: Sections, fields: Sequence[str], needed: int, report: Report) -> list[Card]:
-    """Whether the driver answers and shows enough cards; returns them."""
+def check_cards(
+    found: Sections, fields: Sequence[str], needed: int, report: Report, memory: Mapping[str, int] | None = None
+) -> list[Card]:
+    """Whether the driver answers and shows enough cards; returns them.
+
+    `memory` is the host's, in bytes by its names in /proc/meminfo, for cards that have none of their own.
+    """
     if "missing" in found:
         report.see(TOPIC, "nvidia-smi", "not on this host")
         report.note("no-nvidia-smi", "the host has no nvidia-smi", "cards are not watched, foreign processes not seen")
@@ -88,6 +101,7 @@ def check_cards(found: Sections, fields: Sequence[str], needed: int, report: Rep
     report.facts["cards"] = [card.to_json() for card in cards]
     if cards:
         _tell_cards(cards, report)
+        _tell_unified(cards, memory or {}, report)
     elif not other:
         other = ["nvidia-smi printed nothing"]
     for line in dict.fromkeys(other):
@@ -108,6 +122,21 @@ def _tell_cards(cards: list[Card], report: Report) -> None:
     used = [number for card in cards if (number := card.number("memory.used")) is not None]
     if total and used:
         report.see(TOPIC, "card memory", f"{sum(used):,.0f} MiB in use of {sum(total):,.0f} MiB")
+
+
+def _tell_unified(cards: list[Card], memory: Mapping[str, int], report: Report) -> None:
+    """The memory of chips that share the host's. MIG and lost cards, which tell none either, are no such chips."""
+    shared = [card for card in cards if card.shares_host_memory]
+    if not shared:
+        return
+    total, available = memory.get("MemTotal"), memory.get("MemAvailable")
+    host = host_memory(*(None if amount is None else amount // 1024 for amount in (total, available)))
+    told = {"source": SOURCE, "total_mib": host.total_mib, "used_mib": host.used_mib} if host else None
+    report.facts["unified_memory"] = {"cards": [card.index for card in shared], "memory": told}
+    text = "the host's, which could not be read"
+    if host is not None:
+        text = f"{host.used_mib:,} MiB in use of {host.total_mib:,} MiB, the host's ({SOURCE})"
+    report.see(TOPIC, "card memory", f"unified memory: {text}")
 
 
 def _say_problem(line: str, report: Report) -> None:

@@ -65,6 +65,9 @@ weights() {
   if [ -f "$dir/config.json" ]; then
     printf 'config\t%s\n' "$(head -c 200000 "$dir/config.json" | tr '\n\r\t' '   ')"
   fi
+  if [ -f "$dir/config.json" ] && command -v sha256sum >/dev/null 2>&1; then
+    printf 'hash\t%s\n' "$(sha256sum <"$dir/config.json" | cut -d ' ' -f 1)"
+  fi
   index=$dir/model.safetensors.index.json
   if [ -f "$index" ]; then
     printf 'total\t%s\n' "$(grep -o '"total_size" *: *[0-9]*' "$index" | head -n 1 | tr -dc 0-9)"

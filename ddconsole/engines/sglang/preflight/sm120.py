@@ -31,8 +31,21 @@ BACKEND_ARGS: Final = (
     "decode-attention-backend",
     "speculative-draft-attention-backend",
 )
-NO_BACKENDS: Final = frozenset({"fa3", "fa4", "trtllm_mla", "flashmla", "cutlass_mla", "cutedsl_mla"})
+NO_BACKENDS: Final = frozenset(
+    {"fa3", "fa4", "trtllm_mla", "flashmla", "cutlass_mla", "cutedsl_mla", "tokenspeed_mla", "hpc_ops"}
+)
 """Kernels that need what these cards do not have."""
+
+DEEP_GEMM: Final = {
+    "moe-runner-backend": frozenset({"deep_gemm", "megamoe", "flashinfer_megamoe"}),
+    "speculative-moe-runner-backend": frozenset({"deep_gemm", "megamoe", "flashinfer_megamoe"}),
+    "moe-a2a-backend": frozenset({"megamoe"}),
+    "fp8-gemm-backend": frozenset({"deep_gemm", "flashinfer_deepgemm"}),
+}
+"""Arguments that choose DeepGEMM: "Unsupported architecture" or "Unknown recipe" here (sglang#25877, #34827)."""
+
+XQA: Final = "trtllm_mha"
+"""By XQA on these cards: without a mask a verify step fails or accepts nothing (sglang#32269)."""
 
 
 def check_driver(cards: Sequence[Card], found: Sections, report: Report) -> None:
@@ -74,13 +87,41 @@ def _pair(text: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def check_traps(cards: Sequence[Card], args: Mapping[str, str | None], env: Mapping[str, str], report: Report) -> None:
-    """Arguments and variables that these cards are known to punish."""
+def check_traps(
+    cards: Sequence[Card], args: Mapping[str, str | None], env: Mapping[str, str], drafts: bool, report: Report
+) -> None:
+    """Arguments and variables that these cards are known to punish. `drafts` says that a drafter is used."""
     if not is_sm120(cards):
         return
+    _check_kernels(args, drafts, report)
+    _check_numbers(args, env, report)
+
+
+def _check_kernels(args: Mapping[str, str | None], drafts: bool, report: Report) -> None:
+    """Backends without a kernel for these cards, or without the mask that verifying needs."""
     for name in BACKEND_ARGS:
         if args.get(name) in NO_BACKENDS:
             report.block("sm120-backend", f"{name} {args[name]} does not run on SM120", "use triton or flashinfer")
+    for name, backends in DEEP_GEMM.items():
+        if args.get(name) in backends:
+            report.warn("sm120-deep-gemm", f"{name} {args[name]} is DeepGEMM, which has few kernels for SM120",
+                        f"set arg.{name} to triton or cutlass, or install sgl-deep-gemm 0.1.5 or newer")  # fmt: skip
+    if not drafts:
+        return
+    for name in _verifying(args):
+        if args.get(name) == XQA:
+            report.warn("sm120-xqa", f"{name} {XQA} decodes by XQA on SM120, without a mask inside the verify window",
+                        "verifying fails, or accepts no draft in silence; use triton (sglang#32269)")  # fmt: skip
+
+
+def _verifying(args: Mapping[str, str | None]) -> tuple[str, ...]:
+    """The arguments that name the backends of decode and draft: decode's own goes before the common one."""
+    decode = "attention-backend" if args.get("decode-attention-backend") is None else "decode-attention-backend"
+    return decode, "speculative-draft-attention-backend"
+
+
+def _check_numbers(args: Mapping[str, str | None], env: Mapping[str, str], report: Report) -> None:
+    """What runs, and is slow, wrong or breaks later."""
     if (args.get("kv-cache-dtype") or "").startswith("fp8"):
         report.warn("sm120-fp8-kv", "fp8 KV cache on SM120: an INT4 Kimi ran at 16 tok/s with it and at 90 without",
                     "compare with bf16; with flashinfer set FLASHINFER_CUDA_ARCH_LIST=12.0f (vllm#54225)")  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ class Weights:
         shards: size in bytes by file name; None where the file is missing, -1 where it may not be read.
         indexed: the names come from an index, so a missing file is known to be missing.
         promised: total_size of the index, in bytes.
+        config_sha256: of config.json's bytes, as the host computed it; None where there is none, or no sha256sum.
     """
 
     folder: str | None = None
@@ -36,6 +38,7 @@ class Weights:
     shards: dict[str, int | None] = field(default_factory=dict)
     indexed: bool = False
     promised: int | None = None
+    config_sha256: str | None = None
 
     @property
     def size(self) -> int:
@@ -52,7 +55,12 @@ def read_weights(lines: list[str]) -> Weights:
         shards[name] = -1 if size == UNREADABLE else whole(size)
     config = config_of(value(lines, "config") or "")
     promised = rows(lines, "total", 1)
-    return Weights(value(lines, "folder"), config, shards, bool(promised), whole(promised[0][0]) if promised else None)
+    total = whole(promised[0][0]) if promised else None
+    return Weights(value(lines, "folder"), config, shards, bool(promised), total, _sha256(value(lines, "hash") or ""))
+
+
+def _sha256(text: str) -> str | None:
+    return text if re.fullmatch(r"[0-9a-f]{64}", text) else None
 
 
 def config_of(text: str) -> dict[str, Any]:
@@ -79,6 +87,7 @@ def check_weights(role: str, named: str, weights: Weights, report: Report) -> No
         "shards": len(weights.shards),
         "bytes": weights.size or None,
         "model_type": weights.config.get("model_type"),
+        "config_sha256": weights.config_sha256,
     }
     if weights.folder is None:
         _say_absent(role, named, report)
