@@ -25,10 +25,12 @@ def clock_text(seconds: float) -> str:
 
 def boot_note(body: BootProgressed) -> str:
     """`no line for 0:42 of 15:00 · 310.2 GB read, 850 MB/s · GPU +41.2 GiB · usually 6:12 · waits for TP3`."""
-    parts = []
+    parts = [fetched] if (fetched := _fetched(body)) else []
     if body.silent_s >= SILENT_S:
         limit = "" if body.stall_s is None else f" of {clock_text(body.stall_s)}"
         parts.append(f"no line for {clock_text(body.silent_s)}{limit}")
+    if body.doing is not None and body.download is None:
+        parts.append(body.doing)
     if body.bytes_read:
         speed = f", {body.read_per_s / 1e6:.0f} MB/s" if body.read_per_s else ""
         read = f"{body.bytes_read / 1e9:.1f} GB" if body.bytes_read >= 1e9 else f"{body.bytes_read / 1e6:.0f} MB"
@@ -39,7 +41,20 @@ def boot_note(body: BootProgressed) -> str:
         parts.append(f"usually {clock_text(body.phase_estimate_s)}")
     if body.waits_for and body.silent_s >= SILENT_S:
         parts.append(f"waits for {' '.join(body.waits_for)}")
+    if body.limit_s is not None and body.silent_s >= SILENT_S:
+        parts.append(f"given up at {clock_text(body.limit_s)}")
     return " · ".join(parts)
+
+
+def _fetched(body: BootProgressed) -> str:
+    """`downloading 3/64 files, 118.2 of 590.0 GB`."""
+    if body.download is None:
+        return ""
+    files, done, total = (body.download.get(name) for name in ("files", "bytes", "bytes_total"))
+    parts = [] if files is None else [f"{files}/{body.download.get('files_total') or '?'} files"]
+    if done:
+        parts.append(f"{done / 1e9:.1f}{'' if total is None else f' of {total / 1e9:.1f}'} GB")
+    return f"downloading {', '.join(parts)}".rstrip()
 
 
 @dataclass(slots=True)

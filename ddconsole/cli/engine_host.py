@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from ddconsole.core.errors import HostError, UnreachableError
+from ddconsole.core.errors import HostError, UnreachableError, UnwritableLeaseError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -53,7 +53,8 @@ async def on_host(
         host = await bench.connector.connect()
         try:
             if alone:
-                await bench.lease.take(host)
+                with contextlib.suppress(UnwritableLeaseError):  # what is ours is ended on a full disk too
+                    await bench.lease.take(host)
             yield bench, host
         finally:
             if alone:

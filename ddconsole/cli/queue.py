@@ -93,23 +93,29 @@ def history(profile: str, as_json: bool) -> None:
 
 
 @queue.command("order")
-@click.option("--by", type=click.Choice(["restarts", "information"]), default="restarts", help="What it is for.")
+@click.option(
+    "--by", type=click.Choice(["restarts", "information", "drift"]), default="restarts", help="What it is for."
+)
+@click.option(
+    "--every", type=click.IntRange(1, 1000), default=4, show_default=True, help="drift: most others between anchors."
+)
 @click.option("--accept", is_flag=True, help="Put the queue into this order; undo takes it back.")
 @click.option("--seen", type=click.IntRange(min=0), help="With --accept: the revision that you looked at.")
 @json_option()
 @click.pass_obj
 @cli_errors
-def order(profile: str, by: By, accept: bool, seen: int | None, as_json: bool) -> None:
+def order(profile: str, by: By, every: int, accept: bool, seen: int | None, as_json: bool) -> None:
     """Propose another order, and say what it saves.
 
     restarts puts equal engines side by side. information puts the controls first, then always what is farthest from
-    all that is known by then. Nothing is changed until it is accepted.
+    all that is known by then. drift puts short repeats of one config, the control where there is one, between the
+    others, so that results tell whether the host changed meanwhile. Nothing is changed until it is accepted.
     """
     from ddconsole.cli.queue_order import Ordering
 
     loaded = load_profile(profile)
     with contextlib.closing(open_and_seed(loaded)) as store:
-        Ordering(loaded, store, by).run(accept=accept, seen=seen, as_json=as_json)
+        Ordering(loaded, store, by, every).run(accept=accept, seen=seen, as_json=as_json)
 
 
 @queue.command("export")

@@ -7,12 +7,14 @@ held against the run.
 
 from __future__ import annotations
 
+import math
+import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ddconsole.core.levels import sums_of
+from ddconsole.core.levels import Sums, sums_of
 from ddconsole.core.quality import Level, QualityFinding
-from ddconsole.core.stats import percentile, ratio
+from ddconsole.core.stats import percentile, ratio, t_95
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,6 +31,9 @@ STEP_NOISE = 0.03
 SAMPLED_NOISE = 0.10
 """Figures over whole log windows miss up to a window's steps at either end."""
 
+MEDIAN_WIDENS = math.sqrt(math.pi / 2)
+"""The standard error of a median over that of a mean, of many normal values."""
+
 MIN_TICKS = 3
 """Fewer windows than this say nothing of a whole run."""
 
@@ -41,6 +46,7 @@ class Compared:
         name: what is compared, with its unit or definition.
         scope: what the engine's figure covers.
         noise: share by which they may differ; None where their scopes differ, so that a difference says nothing.
+        lower: the least that ours may be in the engine's scope, where that is a range; else `ours` itself.
     """
 
     name: str
@@ -49,6 +55,15 @@ class Compared:
     source: str
     scope: str
     noise: float | None
+    lower: float | None = None
+
+    @property
+    def allowed(self) -> tuple[float, float] | None:
+        """Between which values the engine's figure agrees with ours; None where nothing can be said."""
+        if self.noise is None:
+            return None
+        low, high = sorted((self.ours, self.ours if self.lower is None else self.lower))
+        return low * (1 - self.noise), high * (1 + self.noise)
 
     @property
     def off(self) -> float | None:
@@ -59,7 +74,7 @@ class Compared:
     @property
     def finding(self) -> QualityFinding | None:
         """A warning where they differ by more than the noise."""
-        if self.noise is None or self.off is None or abs(self.off) <= self.noise:
+        if self.allowed is None or self.off is None or self.allowed[0] <= self.theirs <= self.allowed[1]:
             return None
         text = (
             f"{self.name}: {self.ours:.6g} by this run's answers, {self.theirs:.6g} by the engine's {self.source} "
@@ -76,6 +91,7 @@ class Compared:
             "off_pct": None if self.off is None else round(self.off * 100, 2),
             "source": self.source,
             "scope": self.scope,
+            "allowed": None if self.allowed is None else [round(bound, 4) for bound in self.allowed],
             "agrees": None if self.noise is None else self.finding is None,
         }
 
@@ -103,22 +119,41 @@ def _comparisons(records: Sequence[RequestRecord], before: ServerCounts, after: 
     if sums.tau is not None and after.lifetime_tau:
         scope = "since the engine's start or last flush, one rank, whole log windows"
         yield Compared("τ", sums.tau, after.lifetime_tau, "/server_info", scope, None)
-    yield from _log_comparisons(sums.tau, sums.decode_rate, after.ticks[before.seen_ticks :])
+    inner = after.ticks[before.seen_ticks :][1:]  # the first line also covers what was before
+    if len(inner) >= MIN_TICKS:
+        yield from _log_tau(sums.tau, inner)
+        yield from _log_rate(sums, inner, alone=whole and all(record.concurrency == 1 for record in records))
 
 
-def _log_comparisons(tau: float | None, rate: float | None, ticks: Sequence[DecodeTick]) -> Iterator[Compared]:
-    """The decode lines that came between the readings; the first one also covers what was before."""
-    inner = ticks[1:]
-    if len(inner) < MIN_TICKS:
-        return
+def _log_tau(tau: float | None, inner: Sequence[DecodeTick]) -> Iterator[Compared]:
     lengths = [tick.accept_len for tick in inner if tick.accept_len is not None]
     if tau is not None and lengths:
         scope = f"1 + accepted/steps over {len(lengths)} whole log windows"
         yield Compared("τ", tau, sum(lengths) / len(lengths), "decode lines", scope, SAMPLED_NOISE)
-    alone = [tick.tokens_per_s for tick in inner if tick.running == 1]
-    if rate is not None and len(alone) == len(inner):
-        scope = f"median of {len(alone)} log windows, pauses between requests in them"
-        yield Compared("decode tok/s", rate, percentile(alone, 0.5) or 0.0, "decode lines", scope, None)
+
+
+def _log_rate(sums: Sums, inner: Sequence[DecodeTick], *, alone: bool) -> Iterator[Compared]:
+    """The rate that the engine's lines tell, where one request was decoded at a time.
+
+    A window holds the pauses between requests that fall into it, so that its rate lies between tok/s decode, which has
+    none, and tok/s e2e, which has them all. The noise is that of the windows' median, by their own spread and number.
+
+    Args:
+        alone: every request was asked at concurrency 1 and counts; at a rate the engine may idle for any time.
+    """
+    rates = [tick.tokens_per_s for tick in inner if tick.running == 1]
+    if sums.decode_rate is None or len(rates) != len(inner):
+        return
+    scope = f"median of {len(rates)} log windows, pauses between requests in them"
+    middle = percentile(rates, 0.5) or 0.0
+    noise = max(SAMPLED_NOISE, _median_noise(rates, middle)) if alone and middle else None
+    yield Compared("decode tok/s", sums.decode_rate, middle, "decode lines", scope, noise, sums.e2e_rate)
+
+
+def _median_noise(values: Sequence[float], middle: float) -> float:
+    """Half of the 95 % interval of the median of these, as a share of it."""
+    error = MEDIAN_WIDENS * statistics.stdev(values) / math.sqrt(len(values))
+    return t_95(len(values) - 1) * error / middle
 
 
 def _delta(before: float | None, after: float | None) -> float | None:

@@ -73,17 +73,20 @@ def _facts(item: Mapping[str, Any], recipe: Mapping[str, Any]) -> Iterator[tuple
 
 
 def _flat(prefix: str, values: Mapping[str, Any], skip: frozenset[str] = frozenset()) -> Iterator[tuple[str, Any]]:
-    """Nested values under dotted names; lists as their text."""
+    """Nested values under dotted names, lists of objects by their places; other lists as their text."""
     for name, value in values.items():
         if name in skip:
             continue
         path = f"{prefix}.{name}" if prefix else str(name)
         if isinstance(value, dict):
             yield from _flat(path, value)
+        elif isinstance(value, list) and any(isinstance(one, dict) for one in value):
+            yield from _flat(path, {str(place): one for place, one in enumerate(value)})
         else:
             yield path, ", ".join(map(str, value)) if isinstance(value, list) else value
 
 
 def _is_volatile(name: str) -> bool:
     words = name.lower().replace("_", ".").split(".")
-    return name.startswith("host_facts") and any(word in words for word in VOLATILE)
+    moving = any(word in words for word in VOLATILE) or ("clocks" in words and "max" not in words)
+    return name.startswith("host_facts") and moving

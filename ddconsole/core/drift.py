@@ -60,7 +60,7 @@ class Drift:
     def text(self) -> str:
         """What is to be said of it, in a line."""
         if self.pct_per_hour is None:
-            return "drift: not looked for (no config was measured often enough; put an anchor between the others)"
+            return "drift: not looked for (nothing was measured often enough; `queue P order --by drift` sees to that)"
         low, high = self.low_pct_per_hour or 0.0, self.high_pct_per_hour or 0.0
         interval = f"{self.pct_per_hour:+.1f} %/hour, 95 % interval {low:+.1f} to {high:+.1f}"
         told = f"{len(self.anchors)} measurements of repeated configs over {self.hours:.1f} h"

@@ -9,6 +9,7 @@
     ├── UnreachableError     the host cannot be reached            exit code 5
     │   └── AnswerNeededError a person has to answer first: a passphrase, a password, a code, an unknown host key
     ├── HostError            a command on the host could not be run, or answered nonsense
+    │   └── UnwritableLeaseError nobody else holds the host, but our lease cannot be written there
     └── StoreError           the store cannot be opened or written    exit code 74
 
 Expected outcomes of an experiment are values (`Failure`), not exceptions. An exception that is not in this
@@ -112,6 +113,10 @@ class HostError(DdconsoleError):
     """A command on the host could not be run, or its answer makes no sense."""
 
     kind = "host"
+
+
+class UnwritableLeaseError(HostError):
+    """The host's lease was read and is nobody else's, and ours cannot be written: its disk is full or read-only."""
 
 
 class StoreError(DdconsoleError):

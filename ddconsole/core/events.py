@@ -87,16 +87,20 @@ class PhaseChanged(Body):
 class BootProgressed(Body):
     """The bars, at most twice a second. `target`, `draft`, `graphs`: {done, total, eta_s} or None.
 
+    `download` is {bytes, bytes_total, files, files_total} or None, as `core.progress.Download`.
+
     Attributes:
         elapsed_s: since the launch.
         eta_s: to ready, from this host's earlier boots and the bar.
-        silent_s: age of the log's last byte.
+        silent_s: age of the last word in the log; lines that only echo our own probes are none.
         stall_s: silence after which the phase counts as hung.
         bytes_read: by the engine's processes since they began; None where the host does not tell.
         read_per_s: the same, lately.
         gpu_mib: memory in use on all cards; `gpu_grown_mib` is how much of it came since the launch.
         phase_s: how long this phase has lasted; `phase_estimate_s` is what it took in earlier boots here.
         waits_for: ranks that hold the phase back.
+        limit_s: elapsed_s after which the boot is given up, whatever the log says.
+        doing: `downloading`, or `downloading?, no progress reported` where the log is silent and files grow; else None.
     """
 
     kind: ClassVar[str] = "boot_progress"
@@ -115,6 +119,9 @@ class BootProgressed(Body):
     phase_s: float = 0.0
     phase_estimate_s: float | None = None
     waits_for: list[str] = field(default_factory=list)
+    download: dict[str, int | None] | None = None
+    limit_s: float | None = None
+    doing: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

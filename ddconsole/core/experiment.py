@@ -98,9 +98,12 @@ class Workload:
     """What a number holds for. Part of every result's key.
 
     Attributes:
-        prompts: name of a shipped prompt set, or the path of a JSONL file.
+        prompts: name of a shipped prompt set, or the path of a JSONL file; `#` and a hash of the content behind it
+            (`passes/workload.py`). Context length has no field of its own: it is that of the prompts.
         temperature: sampling temperature; 0 is greedy.
         thinking: whether the model may reason before it answers.
+
+    Concurrency is no part of it: a result's figures are those at concurrency 1, and each level stands by itself.
     """
 
     prompts: str = "code"

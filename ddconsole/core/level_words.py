@@ -60,14 +60,26 @@ def _latency_words(level: Mapping[str, Any], round_trip_ms: float | None) -> Ite
         found = level.get(name)
         if not found or found.get("p50") is None:
             continue
-        trip = f" (round trip {round_trip_ms:.1f})" if name == "ttft_ms" and round_trip_ms is not None else ""
-        yield f"{label} p50 {found['p50']:.1f} p99 {found['p99']:.1f} ms{trip}"
+        said = f"{label} p50 {found['p50']:.1f} p99 {found['p99']:.1f} ms"
+        yield said if name != "ttft_ms" else _ttft_words(level, found, round_trip_ms)
     if level.get("held") and level.get("ttft_from_due_ms"):
         yield f"TTFT from the due time p99 {level['ttft_from_due_ms']['p99']:.1f} ms"
 
 
+def _ttft_words(level: Mapping[str, Any], found: Mapping[str, Any], round_trip_ms: float | None) -> str:
+    """Cold and warm requests apart, where there are both; what all of them found in the cache, where it is not cold."""
+    warm = level.get("ttft_warm_ms")
+    mixed = warm if warm and level.get("prefix") != "warm" else None
+    kind = " cold" if mixed and level.get("prefix") == "cold" else " warm" if warm and not mixed else ""
+    words = f"TTFT{kind} p50 {found['p50']:.1f} p99 {found['p99']:.1f} ms"
+    if mixed:
+        words += f", warm p50 {mixed['p50']:.1f} p99 {mixed['p99']:.1f} ms"
+    return words + ("" if round_trip_ms is None else f" (round trip {round_trip_ms:.1f})")
+
+
 def rate_words(levels: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Of each rate, in a verdict's words: `310.2 tok/s at 2/s poisson, TTFT p99 512 ms`, and whether its cap held it.
+    """Of each rate, in a verdict's words: `310.2 tok/s at 2/s poisson, TTFT p99 512 ms with a round trip of 31`, and
+    whether its cap held it.
 
     Args:
         levels: the levels of all repeats of the throughput pass.
@@ -79,10 +91,15 @@ def rate_words(levels: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for label, group in sorted(groups.items(), key=lambda item: float(item[1][0]["load"]["rate"])):
         output = sum(level["output_tok_s"] for level in group) / len(group)
         felt = percentile([level["ttft_from_due_ms"]["p99"] for level in group if level["ttft_from_due_ms"]], 0.5)
-        late = "" if felt is None else f", TTFT p99 {felt:.0f} ms"
+        trip = percentile([level["round_trip_ms"] for level in group if level.get("round_trip_ms") is not None], 0.5)
+        late = "" if felt is None else f", TTFT p99 {felt:.0f} ms" + _beside(trip)
         held, asked = sum(level["held"] for level in group), sum(level["requests"] for level in group)
         capped = f" (⚠ {held} of {asked} requests held at the cap of {group[0]['load']['cap']})" if held else ""
         yield f"{output:.1f} tok/s at {label}{late}{capped}"
+
+
+def _beside(round_trip_ms: float | None) -> str:
+    return "" if round_trip_ms is None else f" with a round trip of {round_trip_ms:.0f}"
 
 
 def early_words(summaries: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ddconsole.core import metrics
+from ddconsole.core.prefix import Prefixes, prefixes, unmixed
 from ddconsole.core.stats import Spread, ratio, spread
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class ClientLoad:
     """What the measuring cost this machine, so that a level where the client was the bottleneck is marked.
 
     Attributes:
-        cpu_share: CPU seconds of this process ÷ wall seconds; 1.0 is one whole core.
+        cpu_share: CPU seconds of this process, and of the ssh that it started, ÷ wall seconds; 1.0 is one whole core.
         lag_p99_s: 99th percentile of how late the event loop came back to a timer.
     """
 
@@ -140,7 +141,9 @@ class LevelSummary:
         goodput: requests that meet every objective / D; None when nothing is asked.
         tau_each: spread of the requests' own C/V.
         sums: what pooled figures are made of: τ, tok/s end to end and while decoding, step time.
-        ttft … e2e: seconds, by the definitions in `core/metrics.py`.
+        ttft … e2e: seconds, by the definitions in `core/metrics.py`; those that hold the prefill (ttft, ttfo, e2e) are
+            of requests that found no prefix in the cache, unless all did.
+        prefixes: how many did, and their figures apart.
     """
 
     concurrency: int
@@ -161,6 +164,7 @@ class LevelSummary:
     e2e: Spread | None
     histogram: tuple[int, ...] | None
     sums: Sums
+    prefixes: Prefixes
     load: ClientLoad = ClientLoad()
 
     def to_json(self) -> dict[str, Any]:
@@ -190,6 +194,7 @@ class LevelSummary:
             "tpot_ms": _spread_json(self.tpot),
             "itl_ms": _spread_json(self.itl),
             "e2e_ms": _spread_json(self.e2e),
+            **self.prefixes.to_json(),
             "sums": self.sums.to_json(),
             "accept_histogram": None if self.histogram is None else list(self.histogram),
             "acceptance_by_position": None if acceptance is None else [round(share, 4) for share in acceptance],
@@ -209,7 +214,7 @@ def summarise_level(
 ) -> LevelSummary:
     """The summary of requests that were sent at one concurrency within `wall_s` seconds."""
     counted = [record for record in records if record.ok]
-    sums = sums_of(counted)
+    sums, fresh = sums_of(counted), unmixed(counted)
     asked = objectives is not None and objectives.any
     met = sum(objectives.met_by(record) for record in counted) if objectives is not None else 0
     return LevelSummary(
@@ -224,13 +229,14 @@ def summarise_level(
         request_rate=ratio(len(counted), wall_s),
         goodput=ratio(met, wall_s) if asked else None,
         tau_each=_spread_of(metrics.tau(record) for record in counted),
-        ttft=_spread_of(metrics.ttft(record) for record in counted),
-        ttfo=_spread_of(metrics.ttfo(record) for record in counted),
+        ttft=_spread_of(metrics.ttft(record) for record in fresh),
+        ttfo=_spread_of(metrics.ttfo(record) for record in fresh),
         tpot=_spread_of(metrics.tpot(record) for record in counted),
         itl=spread([gap for record in counted for gap in metrics.itl(record)]),
-        e2e=_spread_of(metrics.e2e(record) for record in counted),
+        e2e=_spread_of(metrics.e2e(record) for record in fresh),
         histogram=metrics.histogram_sum(counted),
         sums=sums,
+        prefixes=prefixes(counted),
         load=load or ClientLoad(),
     )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ddconsole.core.metrics import ttft
+from ddconsole.core.prefix import unmixed
 from ddconsole.core.stats import ratio, spread
 from ddconsole.core.steady import Steady, steady_window
 
@@ -67,12 +68,14 @@ class LoadedLevel:
     Attributes:
         clock_jump_s: how far the wall clock moved against the monotonic one during the level: a suspend, or a clock
             that was set.
+        round_trip_s: of a request without work, before the pass; a TTFT holds one. None where it was not measured.
     """
 
     load: Load
     summary: LevelSummary
     records: tuple[RequestRecord, ...]
     clock_jump_s: float = 0.0
+    round_trip_s: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The summary with `label`, `load`, `steady`, and for an open loop what its cap did."""
@@ -83,6 +86,7 @@ class LoadedLevel:
             "steady": steady.to_json() if isinstance(steady, Steady) else None,
             "no_steady": None if isinstance(steady, Steady) else steady,
             "clock_jump_s": round(self.clock_jump_s, 3),
+            "round_trip_ms": None if self.round_trip_s is None else round(self.round_trip_s * 1000, 3),
         }
         if isinstance(self.load, OpenLoop):
             found |= _open_figures(self.records, self.load)
@@ -99,7 +103,8 @@ def _open_figures(records: Sequence[RequestRecord], load: OpenLoop) -> dict[str,
     """
     starts = sorted(record.started_s for record in records)
     held = [record.held_s for record in records if record.held_s > 0]
-    from_due = [record.held_s + first for record in records if record.ok and (first := ttft(record)) is not None]
+    fresh = unmixed([record for record in records if record.ok])
+    from_due = [record.held_s + first for record in fresh if (first := ttft(record)) is not None]
     waits, felt = spread(held), spread(from_due)
     sent = ratio(len(starts) - 1, starts[-1] - starts[0]) if len(starts) > 1 else None
     return {

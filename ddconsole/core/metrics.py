@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
+COLD, WARM = "cold", "warm"
+"""What a request found in the engine's prefix cache: nothing to speak of, or its prompt."""
+
+WARM_SHARE = 0.5
+"""Share of a prompt's tokens in the cache from which it is warm. A chat template's head, which all prompts share, is
+less; of a prompt that was asked before, all but its last page is there."""
+
+
 @dataclass(frozen=True, slots=True)
 class RequestRecord:
     """Everything kept of one request. Times are seconds after t0 on a monotonic clock.
@@ -37,6 +45,8 @@ class RequestRecord:
         rate: requests a second that its open loop offered; None in a closed loop.
         held_s: how long it waited for a free place after its due time, because the open loop's cap was reached.
         server_ttft_s, server_e2e_s: the engine's own times of it, without the tunnel; None when it did not say.
+        asked_before: how often its prompt was sent before in its level; None where that says nothing, because it is
+            the first time and the cache was not emptied before.
         error: why it does not count, or None. A request without usable counts is a failed request.
     """
 
@@ -62,6 +72,15 @@ class RequestRecord:
     held_s: float = 0.0
     server_ttft_s: float | None = None
     server_e2e_s: float | None = None
+    asked_before: int | None = None
+
+    @property
+    def prefix(self) -> str | None:
+        """`cold` or `warm`: by the engine's `cached_tokens` where it tells them, else by the first use of its prompt
+        behind an emptied cache. None where neither is known."""
+        if self.cached_tokens is not None and self.prompt_tokens:
+            return WARM if self.cached_tokens >= WARM_SHARE * self.prompt_tokens else COLD
+        return None if self.asked_before is None else WARM if self.asked_before else COLD
 
     @property
     def ok(self) -> bool:
@@ -70,7 +89,7 @@ class RequestRecord:
 
     def to_json(self, *, with_text: bool = True) -> dict[str, Any]:
         """For the store (with text) and for events (without)."""
-        data = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        data = {name: getattr(self, name) for name in self.__dataclass_fields__} | {"prefix": self.prefix}
         if not with_text:
             del data["text"], data["reasoning"], data["tool_calls"], data["chunks"]
         return data

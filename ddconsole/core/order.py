@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ddconsole.core.config import Algorithm
-from ddconsole.core.experiment import Done, Experiment, Queued
-from ddconsole.core.queue.values import Arrange
+from ddconsole.core.experiment import Done, Experiment, Origin, Queued
+from ddconsole.core.queue.values import Add, Arrange, Batch
 from ddconsole.core.queue.view import members, running, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ddconsole.core.config import Config, Effective
-    from ddconsole.core.queue.values import Queue
+    from ddconsole.core.queue.values import Draft, Edit, Queue
 
-By: TypeAlias = Literal["restarts", "information"]
-WAYS: tuple[By, ...] = ("restarts", "information")
-"""What an order can be for."""
+By: TypeAlias = Literal["restarts", "information", "drift"]
+WAYS: tuple[By, ...] = ("restarts", "information", "drift")
+"""What an order can be for. The last one is `core/anchor.py`'s, which adds experiments."""
 
 Point: TypeAlias = tuple[float, float, float, float]
 """A config as log2 of b, of the verify width, of K and of W."""
@@ -38,9 +38,12 @@ class Proposal:
 
     Attributes:
         before: ids of the queued experiments as they stand.
-        ids: the same ids in the proposed order.
+        ids: the same ids in the proposed order; with `drafts`, the ids that those are going to have among them.
         boots_before, boots_after: how often an engine is started for them, in either order.
-        why: for `information`, why each has its place.
+        why: for `information`, why each has its place; for `drift`, of the anchors.
+        drafts: what it adds, in the order in which it runs.
+        at: with `drafts`, the only revision of the queue at which it holds.
+        none: why there is nothing to propose, where it is not that the order is good; else empty.
     """
 
     by: By
@@ -49,6 +52,10 @@ class Proposal:
     boots_before: int
     boots_after: int
     why: Mapping[str, str] = field(default_factory=dict)
+    drafts: tuple[Draft, ...] = ()
+    at: int | None = None
+    author: str = ""
+    none: str = ""
 
     @property
     def saved_boots(self) -> int:
@@ -56,12 +63,18 @@ class Proposal:
         return self.boots_before - self.boots_after
 
     @property
-    def edit(self) -> Arrange | None:
-        """What accepting it applies; None when there is nothing to change."""
-        return None if self.ids == self.before else Arrange(self.ids)
+    def edit(self) -> Edit | None:
+        """What accepting it applies, one step of the history; None when there is nothing to change."""
+        if not self.drafts:
+            return None if self.ids == self.before else Arrange(self.ids)
+        add = Add(self.drafts, Origin("anchor", "order --by drift"), author=self.author, at=self.at)
+        as_added = self.before + tuple(id_ for id_ in self.ids if id_ not in set(self.before))
+        return add if self.ids == as_added else Batch((add, Arrange(self.ids)))
 
 
-def propose(queue: Queue, by: By, effective_fn: Callable[[Config], Effective]) -> Proposal:
+def propose(
+    queue: Queue, by: Literal["restarts", "information"], effective_fn: Callable[[Config], Effective]
+) -> Proposal:
     """The order for `by`. Equal claims keep the order that the queue has.
 
     `restarts` without `after!` conditions has the fewest starts that there can be; with them it is a good order that
@@ -75,7 +88,7 @@ def propose(queue: Queue, by: By, effective_fn: Callable[[Config], Effective]) -
         ordered = _side_by_side(queue, line, engines, now)
     else:
         ordered = _telling_first(queue, line, effective_fn, why)
-    boots_before, boots_after = (_boots(each, engines, now) for each in (line, ordered))
+    boots_before, boots_after = (boots_of(queue, _ids(each), engines, effective_fn) for each in (line, ordered))
     if by == "restarts" and boots_after >= boots_before:
         ordered, boots_after = line, boots_before
     return Proposal(by, _ids(line), _ids(ordered), boots_before, boots_after, why)
@@ -107,19 +120,25 @@ def _ids(items: Iterable[Experiment]) -> tuple[str, ...]:
     return tuple(item.id for item in items)
 
 
+def boots_of(
+    queue: Queue,
+    ids: Sequence[str],
+    engines: Mapping[str, Effective | None],
+    effective_fn: Callable[[Config], Effective],
+) -> int:
+    """How often an engine is started for `ids` in this order, behind the one that runs now."""
+    count, now = 0, _occupied(queue, effective_fn)
+    for id_ in ids:
+        engine = engines[id_]
+        count += engine is None or engine != now
+        now = engine
+    return count
+
+
 def _occupied(queue: Queue, effective_fn: Callable[[Config], Effective]) -> Effective | None:
     """The engine of the running experiment, which has its config bound already."""
     now = running(queue)
     return effective_fn(now.config) if now is not None and now.config is not None else None
-
-
-def _boots(line: Sequence[Experiment], engines: Mapping[str, Effective | None], now: Effective | None) -> int:
-    count = 0
-    for item in line:
-        engine = engines[item.id]
-        count += engine is None or engine != now
-        now = engine
-    return count
 
 
 # --- fewest restarts

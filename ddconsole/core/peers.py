@@ -66,9 +66,11 @@ def completion_weighted_tau(records: Sequence[RequestRecord]) -> float | None:
 def aiperf_level(level: Mapping[str, Any]) -> dict[str, Any]:
     """A level's JSON as entries of AIPerf's `profile_export_aiperf.json` (0.13 and 0.14): `{unit, avg, p50, …}`.
 
-    Their inter_token_latency is our TPOT. Not offered, since they are other quantities: request_latency (theirs ends
-    at the last token, our E2E at the end of the response), goodput (theirs fails a one-token answer), and
-    output_token_throughput_per_user, which is a distribution of 1/ITL.
+    Their inter_token_latency is our TPOT. Their times to first token are over all requests, ours leave out those that
+    found their prompt in the prefix cache where a level has both kinds: `count` says how many it is of. Not offered,
+    since they are other quantities: request_latency (theirs ends at the last token, our E2E at the end of the
+    response), goodput (theirs fails a one-token answer), and output_token_throughput_per_user, which is a distribution
+    of 1/ITL.
     """
     found: dict[str, Any] = {
         "request_count": _single("requests", level["requests"] - level["failed"]),
@@ -88,7 +90,8 @@ def sglang_level(level: Mapping[str, Any]) -> dict[str, Any]:
 
     Not offered, since they are other quantities: `*_tpot_ms` (theirs runs to the end mark), `accept_length` (the
     server's since its boot), `concurrency` (theirs is Σ latency / duration; the asked one is `max_concurrency`).
-    Their duration also holds one `/server_info` call.
+    Their duration also holds one `/server_info` call. Their TTFT and E2E are over all requests, ours leave out those
+    that found their prompt in the prefix cache where a level has both kinds.
     """
     found: dict[str, Any] = {
         "completed": level["requests"] - level["failed"],

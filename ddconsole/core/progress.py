@@ -44,6 +44,22 @@ class ShardBar:
 
 
 @dataclass(frozen=True, slots=True)
+class Download:
+    """What the engine pulls from elsewhere before it can load it, as its bars say.
+
+    Attributes:
+        done_bytes, total_bytes: of the files begun so far; the total grows as files begin, and is None where one of
+            them does not know its size.
+        done_files, total_files: None where no bar counts files.
+    """
+
+    done_bytes: int
+    total_bytes: int | None
+    done_files: int | None = None
+    total_files: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BootProgress:
     """What the log has shown so far.
 
@@ -52,6 +68,7 @@ class BootProgress:
         finished: measured seconds by phase, for the phases that have ended.
         target, draft: the weights' bars; None until the first shard line.
         graphs: graph captures done and in all, or None.
+        download: what is being pulled just now; None once it is whole, or weights are loaded.
         fired_up: the engine has said that it is ready (its word alone; not a proof).
         waits_for: the ranks that hold the phase back, when others are ahead of them.
         loads: seconds that each rank took to load a model, by its own line: `{"target": {"TP0": 398.8}}`.
@@ -65,6 +82,7 @@ class BootProgress:
     fired_up: bool = False
     waits_for: tuple[str, ...] = ()
     loads: dict[str, dict[str, float]] = field(default_factory=dict)
+    download: Download | None = None
 
 
 @dataclass(frozen=True, slots=True)

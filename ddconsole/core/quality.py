@@ -46,6 +46,10 @@ CHANCE = 0.05
 """A difference that chance alone brings more often than this is not held against a config."""
 
 
+DIVERGED = "diverged"
+"""Code of the finding that answers leave the control's."""
+
+
 class Level(StrEnum):
     """What a finding means for the attempt."""
 
@@ -220,7 +224,7 @@ def self_divergence(records: Sequence[RequestRecord]) -> tuple[int, int]:
 
 
 def compare_texts(records: Sequence[RequestRecord], control: Control) -> tuple[QualityFinding, ...]:
-    """What it means that answers leave the control's: a warning when they do so more often than the control leaves
+    """What it means that answers leave the control's: wrong when they do so more often than the control leaves
     itself, by Fisher's exact test at 5 %; a note when that may be chance, or the control's floor is not measured."""
     texts = first_texts(records)
     shared = texts.keys() & control.texts.keys()
@@ -229,9 +233,9 @@ def compare_texts(records: Sequence[RequestRecord], control: Control) -> tuple[Q
         return ()
     text = f"{len(differing)} of {len(shared)} answers differ from those of {control.id}"
     if not control.repeated:
-        return (QualityFinding(Level.NOTE, "diverged", f"{text}; its own floor is not measured", differing),)
+        return (QualityFinding(Level.NOTE, DIVERGED, f"{text}; its own floor is not measured", differing),)
     chance = fisher_more(len(differing), len(shared), control.differing, control.repeated)
     floor = f"it differs from itself in {control.differing} of {control.repeated}"
-    level = Level.WARN if chance < CHANCE else Level.NOTE
-    said = "more than chance" if level is Level.WARN else "which may be chance"
-    return (QualityFinding(level, "diverged", f"{text}, {floor}: {said} (p {chance:.2f})", differing),)
+    level = Level.WRONG if chance < CHANCE else Level.NOTE
+    said = "more than chance" if level is Level.WRONG else "which may be chance"
+    return (QualityFinding(level, DIVERGED, f"{text}, {floor}: {said} (p {chance:.2g})", differing),)

@@ -8,7 +8,9 @@ The recipe grows with the attempt, and the store keeps it beside the result:
     command, env, secret_env        how the engine was started, secrets masked; secret variables by their names alone
     boot, engine_version            which start it was, and what the engine calls itself
     proved, unproved                what of the identity was proved
-    host_facts                      driver, clocks, cards, drafter and its config's hash: what preflight found
+    host_facts                      what preflight found: `cards` (driver_version, clocks.sm, clocks.mem, clocks.max.sm,
+                                    idle then), `drafter` (config_sha256), kernel, topology; and from the run
+                                    `pcie_under_load` and `sm_clock_under_load` (low_mhz, high_mhz of each busy card)
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ def measuring_recipe(profile: Profile, suite: str, workload: Workload) -> dict[s
         "plan": getattr(profile.passes, suite).model_dump(mode="json", exclude_none=True)
         | {"time_box_s": profile.passes.box_s(suite)},
         "workload": workload.to_json(),
-        "limits": profile.limits.model_dump(mode="json"),
+        "limits": profile.limits_of(suite).model_dump(mode="json"),
         "seeds": {
             "resampling": RESAMPLING_SEED,
             "samples": [FIRST_SAMPLE_SEED + number for number in range(drawn)] if drawn > 1 else [],

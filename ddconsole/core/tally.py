@@ -129,6 +129,12 @@ def median(summaries: Summaries, name: str) -> float | None:
     return percentile(medians, 0.5)
 
 
+def round_trip_ms(summaries: Summaries) -> float | None:
+    """The tunnel's round trip that is in the TTFT of `speed_sums`' requests: the median of the repeats'."""
+    trips = [one["round_trip_ms"] for one in _speaking(summaries) if one.get("round_trip_ms") is not None]
+    return percentile(trips, 0.5)
+
+
 def findings(summaries: Summaries) -> list[Mapping[str, Any]]:
     """What the passes noticed in their answers."""
     return [finding for repeats in summaries.values() for one in repeats for finding in one.get("findings", ())]

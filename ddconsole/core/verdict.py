@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ddconsole.core.control_score import CodingScore, behind
 from ddconsole.core.errors import Failure
 from ddconsole.core.experiment import Outcome
 from ddconsole.core.level_words import early_words, rate_words
-from ddconsole.core.quality import Level
+from ddconsole.core.quality import DIVERGED, Level
 from ddconsole.core.require import parse_require
 from ddconsole.core.tally import (
     by_boot,
@@ -40,12 +41,22 @@ TAU_DEFINITION = "ΣC/ΣV"
 
 
 def judge(
-    config: Config, summaries: Summaries, *, require: Mapping[str, str] | None = None
+    config: Config,
+    summaries: Summaries,
+    *,
+    require: Mapping[str, str] | None = None,
+    control: CodingScore | None = None,
+    divergence: str = "warn",
 ) -> tuple[Outcome, Failure | None]:
     """The outcome of an attempt whose passes all came to their end, and why it is not `passed`.
 
     failed: something was not measured (requests failed, answers could not be graded, the drafter never engaged).
     wrong: it was measured, and its answers or a required figure are not good enough.
+
+    Args:
+        control: what the chain made of the coding tasks; without it no score is compared.
+        divergence: `wrong` where greedy answers that leave the control's beyond its floor are wrong, not only a
+            warning (`limits` of the profile).
 
     Raises:
         UsageError: `require` cannot be read.
@@ -53,7 +64,7 @@ def judge(
     failure = _unmeasured(summaries) or _idle(config, summaries)
     if failure is not None:
         return Outcome.FAILED, failure
-    wrong = _wrong(summaries, parse_require(require or {}))
+    wrong = _wrong(summaries, control, divergence) or _below_required(summaries, parse_require(require or {}))
     return (Outcome.PASSED, None) if wrong is None else (Outcome.WRONG, wrong)
 
 
@@ -75,6 +86,7 @@ def result_item(
     finished_at: str,
     suite: str = "quick",
     boot: str | None = None,
+    control: CodingScore | None = None,
 ) -> dict[str, Any]:
     """The item of `results list --json`. Figures are None where nothing measured them.
 
@@ -85,6 +97,7 @@ def result_item(
     Args:
         boot: names the start of an engine that this was measured on; results that share it are one boot. Summaries
             that name another one, because they were taken over from an interrupted attempt, are believed.
+        control: as for `judge`; a score below it that may be chance is a warning in the verdict.
     """
     boots = by_boot(summaries, boot)
     return {
@@ -99,7 +112,7 @@ def result_item(
         "boot_s": boot_s,
         **_figures(summaries),
         "vs_reference": None,
-        "verdict": verdict_line(config, summaries, outcome, failure),
+        "verdict": verdict_line(config, summaries, outcome, failure, control),
         "failure": None if failure is None else failure.to_json(),
         "text_sha256": text_digest(summaries),
         "measured_on": measured_on,
@@ -132,7 +145,13 @@ def _figures(summaries: Summaries) -> dict[str, Any]:
     }
 
 
-def verdict_line(config: Config, summaries: Summaries, outcome: Outcome, failure: Failure | None) -> str:
+def verdict_line(
+    config: Config,
+    summaries: Summaries,
+    outcome: Outcome,
+    failure: Failure | None,
+    control: CodingScore | None = None,
+) -> str:
     """`coding 5/5 · 149.8 tok/s e2e, 160.0 decode at c=1 · τ 4.81 (ΣC/ΣV, 5 requests)`.
 
     What went wrong stands in front, warnings behind; failed requests are always said.
@@ -146,7 +165,8 @@ def verdict_line(config: Config, summaries: Summaries, outcome: Outcome, failure
     if failure is None or failure.cause != "requests-failed":
         parts += _failed_words(summaries)
     parts += list(early_words(summaries))
-    parts += [f"⚠ {text}" for text in _warnings(config, summaries)]
+    warnings = [*_warnings(config, summaries), *_behind_words(summaries, control)]
+    parts += [f"⚠ {text}" for text in warnings if failure is None or text != failure.what]
     return " · ".join(parts)
 
 
@@ -180,10 +200,10 @@ def _idle(config: Config, summaries: Summaries) -> Failure | None:
     return None
 
 
-def _wrong(summaries: Summaries, requirements: Sequence[Requirement]) -> Failure | None:
-    """Answers that are no answers, and required figures that were not reached."""
+def _wrong(summaries: Summaries, control: CodingScore | None, divergence: str) -> Failure | None:
+    """Answers that are no answers, that leave the control's, or that solve fewer tasks than its."""
     for finding in findings(summaries):
-        if finding["level"] == Level.WRONG:
+        if finding["level"] == Level.WRONG and not (divergence == "warn" and finding["code"] == DIVERGED):
             evidence = (f"prompts: {', '.join(finding['prompts'])}",) if finding["prompts"] else ()
             return Failure(
                 f"answers-{finding['code']}", finding["text"], evidence, "Compare its answers with the chain's."
@@ -191,6 +211,17 @@ def _wrong(summaries: Summaries, requirements: Sequence[Requirement]) -> Failure
     score = coding_score(summaries)
     if score is not None and score["passed"] == 0 and (score["total"] or 0) > 1:
         return Failure("coding-none", "no coding task passed", _task_words(summaries), "Read its answers.")
+    found = behind(CodingScore.of("", summaries.get("coding") or ()), control)
+    if found is not None and found.is_wrong:
+        return Failure(
+            "coding-below-control", found.text, _task_words(summaries), "Compare its answers with the chain's."
+        )
+    return None
+
+
+def _below_required(summaries: Summaries, requirements: Sequence[Requirement]) -> Failure | None:
+    """Required figures that were not reached."""
+    score = coding_score(summaries)
     for wanted in requirements:
         failure = _missed(wanted, summaries, score)
         if failure is not None:
@@ -281,9 +312,19 @@ def _failed_words(summaries: Summaries) -> Iterator[str]:
             yield f"{failed} of {sum(one['requests'] for one in repeats)} {name} requests failed"
 
 
+def _behind_words(summaries: Summaries, control: CodingScore | None) -> list[str]:
+    found = behind(CodingScore.of("", summaries.get("coding") or ()), control)
+    return [] if found is None else [found.text]
+
+
 def _warnings(config: Config, summaries: Summaries) -> list[str]:
-    """Texts of all warnings, each once."""
-    texts = [finding["text"] for finding in findings(summaries) if finding["level"] == Level.WARN]
+    """Texts of all warnings, each once; divergence is one where it is not what made the attempt wrong."""
+    said = (Level.WARN, Level.WRONG)
+    texts = [
+        finding["text"]
+        for finding in findings(summaries)
+        if finding["level"] in (said if finding["code"] == DIVERGED else said[:1])
+    ]
     texts += [finding.text for finding in drafter_findings(config, summaries) if finding.level is Level.WARN]
     if any(level.get("client_saturated") for level in levels(summaries)):
         texts.append("the client was near its limit, so the engine may be faster")

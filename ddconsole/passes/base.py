@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from ddconsole.core.metrics import RequestRecord
     from ddconsole.core.ports import Clock, Prompt, RequestDialect, ServerCounts
 
-WARMUP_TOKENS = 64
-"""A warm-up answer is at most this long; it only has to touch every kernel."""
-
 WARMUP_MARK = "(warm-up)"
 """In front of a warm-up's text, so that it shares no prefix with a measured prompt."""
 
@@ -49,6 +46,7 @@ class PassContext:
         enough: asked before each request with the level's records so far and its size; True asks no further one.
         time_left: seconds until the suite's time box is used up, at or below zero when it is; None without a box.
         another: asked before each level but the first; False leaves it and those behind it out.
+        round_trip_s: of a request without work, measured before the pass; None where nothing answered.
     """
 
     base_url: str
@@ -62,6 +60,7 @@ class PassContext:
     counts: Callable[[], Awaitable[ServerCounts | None]] | None = None
     time_left: Callable[[], float | None] = _unbounded
     another: Callable[[], bool] = _always
+    round_trip_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +144,8 @@ def check_prompts(dialect: RequestDialect, prompts: Sequence[Prompt], workload: 
 
 
 def warmup_prompt(prompt: Prompt) -> Prompt:
-    """The same shape as `prompt` without its prefix: a warm-up must not put a measured prompt into the prefix cache."""
+    """The same shape as `prompt`, its length too, without its prefix: a warm-up must not put a measured prompt into the
+    prefix cache."""
     chat = prompt.messages and (
         {**prompt.messages[0], "content": f"{WARMUP_MARK} {prompt.messages[0]['content']}"},
         *prompt.messages[1:],
@@ -154,6 +154,5 @@ def warmup_prompt(prompt: Prompt) -> Prompt:
         prompt,
         id=f"warm-up:{prompt.id}",
         text=f"{WARMUP_MARK} {prompt.text}",
-        max_tokens=min(prompt.max_tokens, WARMUP_TOKENS),
         messages=chat,
     )

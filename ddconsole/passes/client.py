@@ -137,6 +137,7 @@ async def ask(
     origin: float | None = None,
     rate: float | None = None,
     held_s: float = 0.0,
+    asked_before: int | None = None,
 ) -> RequestRecord:
     """Send `prompt`, read the stream to its end, and tell all of it.
 
@@ -147,6 +148,7 @@ async def ask(
         origin: monotonic time at which the level began, for the record's `started_s`.
         ignore_eos: the answer is to have exactly the prompt's `max_tokens`; one of another length does not count.
         rate, held_s: of an open loop, for the record.
+        asked_before: times that the prompt was sent before, for the record.
 
     Returns:
         A record; `error` says in a stable word and the server's text why it does not count: `connect`, `http-503`,
@@ -166,7 +168,12 @@ async def ask(
         error = _transport_error(fault, stream)
     record = _record(stream, prompt, error)
     return replace(
-        record, concurrency=concurrency, started_s=0.0 if origin is None else t0 - origin, rate=rate, held_s=held_s
+        record,
+        concurrency=concurrency,
+        started_s=0.0 if origin is None else t0 - origin,
+        rate=rate,
+        held_s=held_s,
+        asked_before=asked_before,
     )
 
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from ddconsole.core.levels import summarise_level
 from ddconsole.core.ports import Prompt
 from ddconsole.core.quality import Level, QualityFinding
 from ddconsole.core.recipe import FIRST_SAMPLE_SEED
@@ -14,7 +13,8 @@ from ddconsole.core.stats import pass_at_k
 from ddconsole.passes.base import PassResult, Progress, pass_summary
 from ddconsole.passes.crosscheck import CrossCheck
 from ddconsole.passes.grade import grade
-from ddconsole.passes.load import LoadWatch, closed_loop, warm_up
+from ddconsole.passes.level import ONE, clock_findings, flushed, measure_level
+from ddconsole.passes.load import warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,26 +65,27 @@ class CodingMeasure:
         progress = Progress(context, self.total)
         prompts = [self._prompt(number, task) for number, task in enumerate(self._tasks)]
         warm_error = await warm_up(context, prompts[:1], 1)
-        check, watch = await CrossCheck.begin(context), LoadWatch()
-        async with watch.watching():
-            records, wall_s = await closed_loop(context, prompts, 1, progress.add)
+        emptied = await flushed(context)
+        check = await CrossCheck.begin(context)
+        level = await measure_level(context, ONE, prompts, progress, emptied=emptied)
+        records = level.records
         cross_check = await check.end(records)
-        level = summarise_level(records, wall_s, 1, load=watch.result())
         summary = pass_summary(records, [level]) | {
             "suite": self._suite,
             "max_tokens": self._plan.max_tokens,
             "samples": self._plan.samples,
             "not_asked": self.total - len(records),
             "warmup_error": warm_error,
+            "cache_flushed": emptied,
             "dialect": context.dialect.name,
             "cross_check": cross_check,
             "text_sha256": text_digest(records) if len(records) == self.total else None,
         }
         if self._plan.samples > 1 and context.workload.temperature == 0:
             summary["findings"].append(_GREEDY_SAMPLES.to_json())
-        summary["findings"] += [finding.to_json() for finding in check.findings]
+        summary["findings"] += [finding.to_json() for finding in (*check.findings, *clock_findings([level]))]
         summary |= await self._graded(records)
-        return PassResult(self.name, summary, tuple(records))
+        return PassResult(self.name, summary, records)
 
     def refusal(self) -> str | None:
         """Why nothing may be graded here, or None."""

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import time
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from ddconsole.core.levels import ClientLoad
 from ddconsole.core.stats import percentile
 from ddconsole.passes.base import warmup_prompt
 from ddconsole.passes.client import ask, open_client
+from ddconsole.passes.helpers import CpuOfHelpers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -26,7 +28,7 @@ LAG_EVERY_S = 0.1
 
 
 class LoadWatch:
-    """Measures this process's CPU share and the event loop's lag while a level runs."""
+    """Measures the CPU share of this process and of its ssh, and the event loop's lag, while a level runs."""
 
     def __init__(self) -> None:
         self._lags: list[float] = []
@@ -44,7 +46,7 @@ class LoadWatch:
         through a whole screen's objects would hold the loop up for tens of milliseconds.
         """
         gc.freeze()
-        cpu, wall = time.process_time(), time.perf_counter()
+        cpu, wall, helpers = time.process_time(), time.perf_counter(), CpuOfHelpers()
         sampler = asyncio.create_task(self._sample(), name="load-watch")
         try:
             yield
@@ -53,12 +55,30 @@ class LoadWatch:
             with contextlib.suppress(asyncio.CancelledError):
                 await sampler
             gc.unfreeze()
-            self._cpu += time.process_time() - cpu
+            self._cpu += time.process_time() - cpu + helpers.since()
             self._wall += time.perf_counter() - wall
 
     def result(self) -> ClientLoad:
         """What was measured."""
         return ClientLoad(self._cpu / self._wall if self._wall else None, percentile(self._lags, 0.99))
+
+
+class Uses:
+    """Counts how often each prompt is sent between two flushes.
+
+    Args:
+        flushed: whether the prefix cache was emptied before; without that a first use says nothing.
+    """
+
+    def __init__(self, flushed: bool | None) -> None:
+        self._flushed = flushed
+        self._sent: Counter[str] = Counter()
+
+    def of(self, prompt: Prompt) -> int | None:
+        """The `asked_before` of a request that is sent now."""
+        before = self._sent[prompt.id]
+        self._sent[prompt.id] += 1
+        return before if before or self._flushed else None
 
 
 async def closed_loop(
@@ -68,15 +88,20 @@ async def closed_loop(
     on_record: Callable[[RequestRecord], None],
     *,
     ignore_eos: bool = False,
+    flushed: bool | None = None,
 ) -> tuple[list[RequestRecord], float]:
     """Ask every prompt, `concurrency` at a time: each stream takes the next prompt as soon as its last one ended.
 
     The context may say that it is enough, and then no further one is asked.
 
+    Args:
+        flushed: the prefix cache was emptied before, so that the first use of a prompt is cold.
+
     Returns:
         The records in the order they ended, and the wall time from the first request sent to the last response's end.
     """
     records: list[RequestRecord] = []
+    uses = Uses(flushed)
     queue = _until_enough(context, prompts, records)
     async with open_client(
         context.base_url, streams=concurrency, stall_s=context.stall_s, clock=context.clock
@@ -95,6 +120,7 @@ async def closed_loop(
                     ignore_eos=ignore_eos,
                     stall_s=context.stall_s,
                     origin=origin,
+                    asked_before=uses.of(prompt),
                 )
                 records.append(record)
                 on_record(record)

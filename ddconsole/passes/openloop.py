@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ddconsole.core.arrivals import due_times
 from ddconsole.core.early import MIN_ASKED
 from ddconsole.passes.client import ask, open_client
+from ddconsole.passes.load import Uses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,11 +28,15 @@ async def open_loop(
     on_record: Callable[[RequestRecord], None],
     *,
     ignore_eos: bool = False,
+    flushed: bool | None = None,
 ) -> tuple[list[RequestRecord], float]:
     """Ask every prompt when it is due; at most `load.cap` are in flight, and what is due beyond that waits.
 
     The context may say that it is enough, and then no further one is asked. What would be due behind the end of the
     time box is not waited for, once `MIN_ASKED` are sent.
+
+    Args:
+        flushed: the prefix cache was emptied before, so that the first use of a prompt is cold.
 
     Returns:
         The records in the order they ended, and the wall time from the first request sent to the last response's end.
@@ -40,7 +45,7 @@ async def open_loop(
         open_client(context.base_url, streams=load.cap, stall_s=context.stall_s, clock=context.clock) as client,
         asyncio.TaskGroup() as group,
     ):
-        sender = _Sender(context, client, load, on_record, ignore_eos)
+        sender = _Sender(context, client, load, on_record, ignore_eos, Uses(flushed))
         await sender.send_all(prompts, group)
     return sender.records, max((record.started_s + record.end_s for record in sender.records), default=0.0)
 
@@ -55,12 +60,14 @@ class _Sender:
         load: OpenLoop,
         on_record: Callable[[RequestRecord], None],
         ignore_eos: bool,
+        uses: Uses,
     ) -> None:
         self._context = context
         self._client = client
         self._load = load
         self._on_record = on_record
         self._ignore_eos = ignore_eos
+        self._uses = uses
         self._free = asyncio.Semaphore(load.cap)
         self._origin = context.clock.monotonic()
         self._held_until = 0.0
@@ -120,6 +127,7 @@ class _Sender:
                 origin=self._origin,
                 rate=self._load.rate,
                 held_s=held_s,
+                asked_before=self._uses.of(prompt),
             )
         finally:
             self._free.release()

@@ -49,18 +49,24 @@ def build_passes(
     suite = getattr(profile.passes, suite_name, None)
     if not isinstance(suite, Suite):
         raise UsageError(f"no suite {suite_name!r}", evidence=("suites: quick, confirm",))
-    return [_build(profile, suite, name, sandbox, control) for name in names]
+    limits = objectives(profile, suite_name)
+    return [_build(profile, suite, name, sandbox, control, limits) for name in names]
 
 
 def _build(
-    profile: Profile, suite: Suite, name: str, sandbox: Sandbox | None, control: Control | None
+    profile: Profile,
+    suite: Suite,
+    name: str,
+    sandbox: Sandbox | None,
+    control: Control | None,
+    limits: Objectives,
 ) -> MeasuringPass:
     if name == "coding":
         coding = suite.coding or CodingPass()
         return CodingMeasure(coding, load_suite(coding.suite), sandbox, suite_key(coding.suite))
     if name == "throughput":
         plan = suite.throughput or ThroughputPass()
-        return ThroughputMeasure(plan, prompts_of(profile.workload, plan.max_tokens), objectives(profile))
+        return ThroughputMeasure(plan, prompts_of(profile.workload, plan.max_tokens), limits)
     if name == "quality":
         return QualityMeasure(suite.quality or QualityPass(), prompts_of(profile.workload, MAX_TOKENS), control)
     raise UsageError(f"no pass {name!r}", evidence=(f"passes: {', '.join(PASS_NAMES)}",))
@@ -81,10 +87,11 @@ def planned_work(profile: Profile, suite_name: str, names: Sequence[str]) -> Wor
     return None
 
 
-def objectives(profile: Profile) -> Objectives:
-    """The profile's limits, in seconds."""
+def objectives(profile: Profile, suite_name: str) -> Objectives:
+    """The limits that hold for a suite, in seconds."""
+    limits = profile.limits_of(suite_name)
 
     def seconds(milliseconds: float | None) -> float | None:
         return None if milliseconds is None else milliseconds / 1000
 
-    return Objectives(seconds(profile.limits.ttft_ms), seconds(profile.limits.tpot_ms))
+    return Objectives(seconds(limits.ttft_ms), seconds(limits.tpot_ms))

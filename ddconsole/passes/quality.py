@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ddconsole.core.levels import summarise_level
 from ddconsole.core.quality import compare_texts, self_divergence
 from ddconsole.passes.base import PassResult, Progress, check_prompts, pass_summary
-from ddconsole.passes.load import closed_loop
+from ddconsole.passes.crosscheck import CrossCheck
+from ddconsole.passes.level import ONE, clock_findings, flushed, measure_level
+from ddconsole.passes.load import warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,15 +49,22 @@ class QualityMeasure:
         return None
 
     async def run(self, context: PassContext) -> PassResult:
-        """Ask all prompts, then all of them again.
+        """Warm up, ask all prompts, then all of them again.
 
         Raises:
             UsageError: the prompts are chats, and this engine takes plain text alone.
         """
         check_prompts(context.dialect, self._prompts, context.workload)
         progress = Progress(context, self.total)
-        records, wall_s = await closed_loop(context, self._prompts * ASKED, 1, progress.add)
-        summary = pass_summary(records, [summarise_level(records, wall_s, 1)])
+        warm_error = await warm_up(context, self._prompts[:1], 1)
+        emptied = await flushed(context)
+        check = await CrossCheck.begin(context)
+        level = await measure_level(context, ONE, self._prompts * ASKED, progress, emptied=emptied)
+        records = level.records
+        summary = pass_summary(records, [level])
+        summary |= {"warmup_error": warm_error, "cache_flushed": emptied, "dialect": context.dialect.name}
+        summary["cross_check"] = await check.end(records)
+        summary["findings"] += [finding.to_json() for finding in (*check.findings, *clock_findings([level]))]
         greedy = context.workload.temperature == 0
         if greedy and self._control is not None:
             summary["findings"] += [finding.to_json() for finding in compare_texts(records, self._control)]
@@ -65,4 +73,4 @@ class QualityMeasure:
         summary["control"] = self._control.id if greedy and self._control is not None else None
         summary["min_tau"] = self._plan.min_tau
         summary["max_tokens"] = MAX_TOKENS
-        return PassResult(self.name, summary, tuple(records))
+        return PassResult(self.name, summary, records)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
-from ddconsole.core.levels import summarise_level
 from ddconsole.core.loads import ClosedLoop, Load, LoadedLevel, OpenLoop
-from ddconsole.core.quality import Level, QualityFinding
 from ddconsole.passes.base import PassResult, Progress, check_prompts, pass_summary
 from ddconsole.passes.crosscheck import CrossCheck
-from ddconsole.passes.load import LoadWatch, closed_loop, warm_up
-from ddconsole.passes.openloop import open_loop
+from ddconsole.passes.level import clock_findings, flushed, measure_level
+from ddconsole.passes.load import warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +19,9 @@ if TYPE_CHECKING:
     from ddconsole.core.profile import ThroughputPass
     from ddconsole.passes.base import PassContext
 
-CLOCK_JUMP_S = 2.0
-"""The wall clock may move this far against the monotonic one before the level is marked."""
+RATE_BURST = 16
+"""Streams with which a rate is warmed up, at most. How many it will have in flight is rate × latency, which is not
+known before; as many as its cap allows could ask as much as the level itself."""
 
 
 class ThroughputMeasure:
@@ -55,24 +54,38 @@ class ThroughputMeasure:
         """
         check_prompts(context.dialect, self._prompts, context.workload)
         plan, progress = self._plan, Progress(context, self.total)
-        width = max(plan.concurrency, default=1)
-        warm_error = await warm_up(context, self._cycled(plan.warmup * width), width, ignore_eos=plan.exact_tokens)
-        flushed = [await context.flush() if context.flush else None]
+        warm_error = await self._warm_up(context)
+        emptied = [await flushed(context)]
         check = await CrossCheck.begin(context)
-        levels = [await self._level(context, self._loads[0], progress)]
+        levels = [await self._level(context, self._loads[0], progress, emptied[0])]
         for load in self._loads[1:]:
             if not context.another():
                 break
-            flushed.append(await context.flush() if context.flush else None)
-            levels.append(await self._level(context, load, progress))
-        summary = pass_summary(progress.records, levels) | self._said(context, warm_error, flushed)
+            emptied.append(await flushed(context))
+            levels.append(await self._level(context, load, progress, emptied[-1]))
+        summary = pass_summary(progress.records, levels) | self._said(context, warm_error, emptied)
         summary["cut"] = [level.load.label for level in levels if len(level.records) < plan.requests]
         summary["left_out"] = [load.label for load in self._loads[len(levels) :]]
         summary["cross_check"] = await check.end(progress.records)
-        summary["findings"] += [finding.to_json() for finding in (*check.findings, *_jumps(levels))]
+        summary["findings"] += [finding.to_json() for finding in (*check.findings, *clock_findings(levels))]
         return PassResult(self.name, summary, tuple(progress.records))
 
-    def _said(self, context: PassContext, warm_error: str | None, flushed: Sequence[bool | None]) -> dict[str, Any]:
+    async def _warm_up(self, context: PassContext) -> str | None:
+        """Each width that will be measured, in its own width: where all answers are of one length a wide batch never
+        becomes a narrow one. The first error, or None."""
+        errors = [
+            await warm_up(context, self._cycled(self._plan.warmup * width), width, ignore_eos=self._plan.exact_tokens)
+            for width in self._warm_widths()
+        ]
+        return next((error for error in errors if error is not None), None)
+
+    def _warm_widths(self) -> list[int]:
+        """Streams of each warm-up: the levels' own, and for rates a burst."""
+        plan = self._plan
+        bursts = [min(plan.max_in_flight, plan.requests, RATE_BURST)] if plan.rate else []
+        return list(dict.fromkeys((*plan.concurrency, *bursts)))
+
+    def _said(self, context: PassContext, warm_error: str | None, emptied: Sequence[bool | None]) -> dict[str, Any]:
         """What the pass was, beside what it found."""
         return {
             "dialect": context.dialect.name,
@@ -82,30 +95,19 @@ class ThroughputMeasure:
             "exact_tokens": self._plan.exact_tokens,
             "warmup": self._plan.warmup,
             "warmup_error": warm_error,
-            "cache_flushed": None if None in flushed else all(flushed),
+            "cache_flushed": None if None in emptied else all(emptied),
         }
 
     def _cycled(self, count: int) -> list[Prompt]:
         return list(islice(cycle(self._prompts), count))
 
-    async def _level(self, context: PassContext, load: Load, progress: Progress) -> LoadedLevel:
-        prompts, exact = self._cycled(self._plan.requests), self._plan.exact_tokens
-        watch, clock = LoadWatch(), context.clock
-        wall, monotonic = clock.now(), clock.monotonic()
-        async with watch.watching():
-            if isinstance(load, OpenLoop):
-                records, wall_s = await open_loop(context, prompts, load, progress.add, ignore_eos=exact)
-            else:
-                records, wall_s = await closed_loop(context, prompts, load.concurrency, progress.add, ignore_eos=exact)
-        jump_s = (clock.now() - wall).total_seconds() - (clock.monotonic() - monotonic)
-        summary = summarise_level(records, wall_s, load.concurrency, objectives=self._objectives, load=watch.result())
-        return LoadedLevel(load, summary, tuple(records), jump_s)
-
-
-def _jumps(levels: Sequence[LoadedLevel]) -> list[QualityFinding]:
-    """A warning for levels in which this machine slept, or its clock was set."""
-    labels = [level.load.label for level in levels if abs(level.clock_jump_s) > CLOCK_JUMP_S]
-    if not labels:
-        return []
-    text = f"this machine slept, or its clock was set, during {', '.join(labels)}"
-    return [QualityFinding(Level.WARN, "clock-jump", text)]
+    async def _level(self, context: PassContext, load: Load, progress: Progress, emptied: bool | None) -> LoadedLevel:
+        return await measure_level(
+            context,
+            load,
+            self._cycled(self._plan.requests),
+            progress,
+            emptied=emptied,
+            objectives=self._objectives,
+            ignore_eos=self._plan.exact_tokens,
+        )

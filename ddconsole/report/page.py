@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ddconsole.core.compare import name_of
 from ddconsole.core.plateau import config_label
-from ddconsole.report import plots, svg
+from ddconsole.report import levels, plots, svg
 from ddconsole.report.svg import clean
-from ddconsole.report.tables import levels_of, versus_text, with_interval
+from ddconsole.report.tables import versus_text, with_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -51,16 +51,18 @@ RESULT_COLUMNS = (
     ("outcome", False),
 )  # fmt: skip
 
-LEVEL_COLUMNS = (
-    ("id", False), ("pass", False), ("c", True), ("requests", True), ("output tok/s", True), ("decode", True),
-    ("τ", True), ("step ms", True), ("TTFT p50 / p99 ms", True), ("TPOT p50 / p99 ms", True),
-    ("ITL p50 / p99 ms", True), ("E2E p50 / p99 ms", True), ("client CPU", True),
-)  # fmt: skip
-
 
 def to_html(book: Book) -> str:
     """The whole page."""
-    sections = [*_head(book), *_findings(book), *_plots(book), *_results(book), *_levels(book), *_recipes(book)]
+    sections = [
+        *_head(book),
+        *_findings(book),
+        *_plots(book),
+        *_results(book),
+        *_levels(book),
+        *_checks(book),
+        *_recipes(book),
+    ]
     title = f"ddconsole: results of {book.profile}"
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     return (
@@ -158,32 +160,20 @@ def _result_cells(entry: Entry) -> tuple[str, ...]:
 
 
 def _levels(book: Book) -> Iterable[str]:
-    rows = [
-        _row(_level_cells(entry, name, repeat, level), LEVEL_COLUMNS)
-        for entry in book.entries
-        for name, repeat, level in levels_of(entry)
-    ]
+    rows = [_row(cells, levels.RATE_HEADS) for cells in levels.rate_rows(book)]
     if rows:
         yield "<h2>Concurrency levels</h2>"
-        yield _table("Every level of every pass and repeat; failed requests enter no figure.", LEVEL_COLUMNS, rows)
+        yield _table(levels.CAPTION, levels.RATE_HEADS, rows)
+        waits = [_row(cells, levels.LATENCY_HEADS) for cells in levels.latency_rows(book)]
+        yield _table(levels.LATENCY_CAPTION, levels.LATENCY_HEADS, waits)
 
 
-def _level_cells(entry: Entry, name: str, repeat: int, level: Any) -> tuple[str, ...]:
-    failed = f" ({level['failed']} failed)" if level.get("failed") else ""
-    share = level.get("client_cpu_share")
-    client = "—" if share is None else f"{share:.0%}" + (" ⚠ near its limit" if level.get("client_saturated") else "")
-    return (
-        name_of(entry.item),
-        f"{name} {repeat}",
-        str(level.get("label") or level["concurrency"]),
-        f"{level['requests']}{failed}",
-        _figure(level.get("output_tok_s"), 1),
-        _figure(level.get("tok_s_decode"), 1),
-        _figure(level.get("tau"), 2),
-        _figure(level.get("step_ms"), 1),
-        *(_two(level.get(key)) for key in ("ttft_ms", "tpot_ms", "itl_ms", "e2e_ms")),
-        client,
-    )
+def _checks(book: Book) -> Iterable[str]:
+    rows = [_row(cells, levels.CHECK_HEADS) for cells in levels.check_rows(book)]
+    if rows:
+        yield "<h2>Beside the engine's own figures</h2>"
+        caption = "Ours come from this run's answers alone; each of the engine's covers what stands beside it."
+        yield _table(caption, levels.CHECK_HEADS, rows)
 
 
 def _recipes(book: Book) -> Iterable[str]:
@@ -215,18 +205,9 @@ def _row(cells: Sequence[str], columns: Sequence[tuple[str, bool]]) -> str:
 
 def _cell(cell: str) -> str:
     """What stands in brackets goes below: intervals, counts of boots."""
-    value, bracket, more = cell.partition(" (")
-    below = f'<br><span class="muted">({clean(more)}</span>' if bracket else ""
-    return clean(value) + below
+    value, *more = cell.split(" (")
+    return clean(value) + "".join(f'<br><span class="muted">({clean(one)}</span>' for one in more)
 
 
 def _css(right: bool) -> str:
     return ' class="num"' if right else ""
-
-
-def _figure(value: float | None, digits: int) -> str:
-    return "—" if value is None else f"{value:.{digits}f}"
-
-
-def _two(spread: Any) -> str:
-    return "—" if not spread else f"{_figure(spread.get('p50'), 1)} / {_figure(spread.get('p99'), 1)}"

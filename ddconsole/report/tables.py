@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 from ddconsole.core.boots import suite_of
 from ddconsole.core.compare import name_of
 from ddconsole.core.plateau import config_label
+from ddconsole.core.tally import round_trip_ms
+from ddconsole.report import levels
+from ddconsole.report.levels import level_columns, levels_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,15 +31,24 @@ CSV_COLUMNS = (
     "effective_topk", "verify_width", "prompts", "temperature", "thinking", "engine_version", "measured_on", "boot_s",
     "coding_passed", "coding_total", "pass_at_1", "tok_s_e2e", "tok_s_e2e_low", "tok_s_e2e_high", "tok_s_decode",
     "tau", "tau_low", "tau_high", "tau_n", "step_ms", "step_ms_low", "step_ms_high", "completion_tokens",
-    "verify_steps", "ttft_p50_ms", "tpot_p50_ms", "reference", "vs_reference_pct", "vs_reference_low_pct",
-    "vs_reference_high_pct", "vs_reference_word", "boots", "failure_cause", "failure_what", "profile_digest",
-    "ddconsole", "started_at", "finished_at",
+    "verify_steps", "ttft_p50_ms", "round_trip_ms", "tpot_p50_ms", "reference", "vs_reference_pct",
+    "vs_reference_low_pct", "vs_reference_high_pct", "vs_reference_word", "boots", "failure_cause", "failure_what",
+    "profile_digest", "ddconsole", "started_at", "finished_at",
+)  # fmt: skip
+
+MD_HEADS = (
+    ("id", False), ("outcome", False), ("config", False), ("tok/s e2e", True), ("decode", True), ("τ (ΣC/ΣV)", True),
+    ("step ms", True), ("coding", False), ("vs chain", False), ("boots", True),
 )  # fmt: skip
 
 
 def to_csv(book: Book) -> str:
-    """One line a result, units in the names, empty cells for what is unknown."""
-    return _csv(CSV_COLUMNS, [csv_row(entry) for entry in book.entries])
+    """One line a result, units in the names, empty cells for what is unknown. Behind the figures at concurrency 1 stand
+    those of every level, under pass, level and figure: `throughput.c=4.output_tok_s`."""
+    further = level_columns(book.entries)
+    columns = dict.fromkeys(column for figures in further.values() for column in figures)
+    rows = [csv_row(entry) | further[place] for place, entry in enumerate(book.entries)]
+    return _csv((*CSV_COLUMNS, *columns), rows)
 
 
 def levels_csv(book: Book, naming: Callable[[Mapping[str, Any]], dict[str, Any]]) -> str:
@@ -66,15 +78,6 @@ def levels_json(book: Book, names: str, naming: Callable[[Mapping[str, Any]], di
     }
 
 
-def levels_of(entry: Entry) -> Iterable[tuple[str, int, Mapping[str, Any]]]:
-    """(pass, repeat, level) of every concurrency level that has a counted request."""
-    for name, repeats in entry.passes.items():
-        for repeat, summary in enumerate(repeats, start=1):
-            for level in summary.get("levels", ()):
-                if level.get("requests", 0) > level.get("failed", 0):
-                    yield name, repeat, level
-
-
 def csv_row(entry: Entry) -> dict[str, Any]:
     """The cells of one result, by column."""
     item, config = entry.item, entry.item.get("config") or {}
@@ -97,6 +100,7 @@ def csv_row(entry: Entry) -> dict[str, Any]:
         "vs_reference_high_pct": versus.get("high_pct"),
         "vs_reference_word": versus.get("word"),
         "boots": entry.boots,
+        "round_trip_ms": round_trip_ms(entry.passes),
         "failure_cause": failure.get("cause"),
         "failure_what": failure.get("what"),
         "profile_digest": entry.recipe.get("profile_digest"),
@@ -119,21 +123,33 @@ def _is_seen(letter: str) -> bool:
 
 
 def to_markdown(book: Book) -> str:
-    """For a pull request: how the configs stand, the table, drift and step cost."""
+    """For a pull request: how the configs stand, drift and step cost, the results, their levels, the cross-checks."""
     lines = [f"### {_md(book.profile)}: {len(book.entries)} results", ""]
     lines += [f"- {_md(standing.text)}" for standing in book.standings]
     lines += [f"- {_md(drift.text)}" for drift in book.drifts if drift.pct_per_hour is not None]
     lines += [f"- {_md(curve.text)}" for curve in book.curves]
-    columns = ("id", "outcome", "config", "tok/s e2e", "decode", "τ (ΣC/ΣV)", "step ms", "coding", "vs chain", "boots")
-    lines += ["", "| " + " | ".join(columns) + " |", "|---|---|---|--:|--:|--:|--:|---|---|--:|"]
-    lines += ["| " + " | ".join(map(_md, _md_cells(entry))) + " |" for entry in book.entries]
-    lines += [
-        "",
+    lines += ["", *_md_table(MD_HEADS, map(_md_cells, book.entries)), ""]
+    lines.append(
         "Concurrency 1; intervals are 95 %, prompts resampled in pairs, boots counted apart."
-        f" ddconsole {_md(book.version)}, {_md(book.made_at)}.",
-        "",
-    ]
-    return "\n".join(lines)
+        f" ddconsole {_md(book.version)}, {_md(book.made_at)}."
+    )
+    return "\n".join([*lines, *_md_levels(book), ""])
+
+
+def _md_levels(book: Book) -> Iterable[str]:
+    """What stood at every level, and beside the engine's own figures; nothing where there is none."""
+    rates, checks = list(levels.rate_rows(book)), list(levels.check_rows(book))
+    if rates:
+        yield from ("", "#### Levels", "", *_md_table(levels.RATE_HEADS, rates), "", levels.CAPTION, "")
+        yield from (*_md_table(levels.LATENCY_HEADS, levels.latency_rows(book)), "", levels.LATENCY_CAPTION)
+    if checks:
+        yield from ("", "#### Beside the engine's own figures", "", *_md_table(levels.CHECK_HEADS, checks))
+
+
+def _md_table(heads: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table; columns of numbers stand at the right."""
+    names, rule = (name for name, _ in heads), ("--:" if right else "---" for _, right in heads)
+    return [f"| {' | '.join(cells)} |" for cells in (names, rule, *(map(_md, row) for row in rows))]
 
 
 def versus_text(versus: Mapping[str, Any] | None) -> str:
@@ -185,7 +201,7 @@ def _md(text: str) -> str:
 def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
+    writer.writerow([guarded(column) for column in columns])  # a level's label may come from an imported file
     writer.writerows([guarded(row.get(column)) for column in columns] for row in rows)
     return out.getvalue()
 

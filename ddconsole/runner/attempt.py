@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ddconsole.core.config import Algorithm
 from ddconsole.core.earlier import earlier_failures
-from ddconsole.core.errors import DdconsoleError, Failure, RefusedError
+from ddconsole.core.errors import DdconsoleError, Failure, HostError, RefusedError, StoreError
 from ddconsole.core.events import ExperimentFinished, FindingSeen, Ready, Warned, utc_text
 from ddconsole.core.experiment import Outcome
 from ddconsole.core.progress import Phase
@@ -17,6 +17,7 @@ from ddconsole.core.queue import by_id
 from ddconsole.core.recipe import launch_recipe, measuring_recipe
 from ddconsole.core.require import parse_require
 from ddconsole.core.verdict import judge, result_item
+from ddconsole.engines.launch.deaths import named_by_disk
 from ddconsole.engines.launch.ports import choose_port
 from ddconsole.passes.plan import build_passes, planned_work
 from ddconsole.passes.workload import workload_of
@@ -101,11 +102,31 @@ class Attempt:
         self.why_stopped = Outcome.INTERRUPTED
 
     async def run(self) -> Ended:
-        """The whole attempt. Whatever happens in it, its end is on disk when this returns."""
-        ended = await self._to_its_end()
-        with contextlib.suppress(asyncio.CancelledError):
-            await to_the_end(self._finish(ended))
+        """The whole attempt. Whatever happens in it, its end is on disk when this returns.
+
+        Raises:
+            StoreError: what it brings cannot be kept. It is interrupted: now if that much can be written, else when
+                its run is found to have ended uncleanly. Its engine is as it was.
+        """
+        try:
+            ended = await self._to_its_end()
+            with contextlib.suppress(asyncio.CancelledError):
+                await to_the_end(self._finish(ended))
+        except StoreError as error:
+            with contextlib.suppress(asyncio.CancelledError):
+                await to_the_end(self._interrupted_by(error))
+            raise
         return ended
+
+    async def _interrupted_by(self, error: StoreError) -> None:
+        """Nothing is measured that cannot be kept; that it was interrupted is shown even when it cannot be either."""
+        failure = Failure(error.kind, error.what, error.evidence, error.advice)
+        try:
+            await self._finish(Ended(Outcome.INTERRUPTED, failure))
+        except StoreError:
+            said = f"interrupted: {error.what}"
+            body = ExperimentFinished(Outcome.INTERRUPTED.value, said, failure.to_json())
+            self._journal.tell(body, self._key)
 
     async def _to_its_end(self) -> Ended:
         try:
@@ -115,6 +136,8 @@ class Attempt:
             return await self._stopped_after(failed.failure)
         except RefusedError as error:  # the host is another console's: nothing of it is touched, not even our engine
             return Ended(Outcome.INTERRUPTED, Failure(HOST_HELD, error.what, error.evidence, error.advice))
+        except StoreError:
+            raise
         except DdconsoleError as error:
             return await self._stopped_after(Failure(error.kind, error.what, error.evidence, error.advice))
         except asyncio.CancelledError:
@@ -160,7 +183,7 @@ class Attempt:
     async def _passes(self, names: Sequence[str]) -> list[MeasuringPass]:
         """The passes of these names, refused now rather than after the weights are loaded."""
         profile = self._bench.profile
-        parse_require(profile.limits.require)
+        parse_require(profile.limits_of(self._experiment.suite).require)
         trained = profile.engine.known_block_size
         work = {
             "effective": self._effective.to_json(),
@@ -261,20 +284,33 @@ class Attempt:
         await self._journal.emit(body, self._key, also=also)
 
     def _judged(self) -> tuple[Outcome, Failure | None]:
+        limits = self._bench.profile.limits_of(self._experiment.suite)
         return judge(
             self._config,
             self._measured.summaries,
-            require=self._bench.profile.limits.require,
+            require=limits.require,
+            control=self._yardstick.coding,
+            divergence=limits.divergence,
         )
 
     async def _stopped_after(self, failure: Failure) -> Ended:
         """The failure stands even when the user leaves while the engine is being ended; the run's end sees to it."""
         outcome = Outcome.FAILED
         try:
+            failure = await self._named(failure)
             outcome, failure = await judged_failure(self._database, self._key, failure)
             return await self._after_failure(outcome, failure)
         except asyncio.CancelledError:
             return Ended(outcome, failure)
+
+    async def _named(self, failure: Failure) -> Failure:
+        """What a command on the host could not do, named by the host's full disk where that is why."""
+        if failure.cause != HostError.kind:
+            return failure
+        folder = self._bench.profile.launcher.state_dir
+        with contextlib.suppress(HostError):
+            return await self._session.on_host(lambda host: named_by_disk(host, failure, folder))
+        return failure
 
     async def _after_failure(self, outcome: Outcome, failure: Failure) -> Ended:
         """A failed engine is not kept; what it leaves behind is the next one's trouble, so it is said."""
@@ -320,6 +356,7 @@ class Attempt:
             finished_at=utc_text(at),
             suite=self._experiment.suite,
             boot=self._measured.boot,
+            control=self._yardstick.coding,
         )
 
 

@@ -17,16 +17,18 @@ if TYPE_CHECKING:
     from ddconsole.core.spec import SpecContext
 
 
-def bind_to_best(experiment: Experiment, results: Sequence[dict[str, Any]], context: SpecContext) -> Experiment | str:
-    """The experiment with its config bound, or why that cannot be.
-
-    The best is the passed result with the highest e2e rate at concurrency 1.
-    """
+def best_of(results: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The passed result with the highest e2e rate at concurrency 1; None where nothing has passed."""
     passed = [item for item in results if item["outcome"] == Outcome.PASSED.value and item.get("tok_s_e2e")]
-    if not passed:
+    return max(passed, key=lambda item: float(item["tok_s_e2e"]), default=None)
+
+
+def bind_to_best(experiment: Experiment, results: Sequence[dict[str, Any]], context: SpecContext) -> Experiment | str:
+    """The experiment with its config bound to that of `best_of`, or why that cannot be."""
+    best = best_of(results)
+    if best is None:
         return "base=best, and nothing has passed yet"
-    best = Config.from_json(max(passed, key=lambda item: float(item["tok_s_e2e"]))["config"])
-    config = bind_best(experiment, best, context)
+    config = bind_best(experiment, Config.from_json(best["config"]), context)
     if isinstance(config, Refusal):
         return config.reason
     return replace(experiment, config=config)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ddconsole.core.errors import Failure, UnreachableError
 from ddconsole.core.progress import Phase
@@ -11,11 +12,14 @@ from ddconsole.engines.launch.downfall import downfall
 from ddconsole.runner.activity import Activity
 from ddconsole.runner.boot_progress import ProgressTeller
 from ddconsole.runner.estimates import phase_medians
+from ddconsole.runner.patience import Patience
 from ddconsole.runner.phases import AttemptFailed, in_phase
 from ddconsole.runner.port_holder import names_port, port_held
+from ddconsole.runner.tasks import end_task
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Sequence
+    from typing import Any
 
     from ddconsole.core.config import Config
     from ddconsole.core.ports import AttemptKey, Host, Identity, Launched
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
     from ddconsole.runner.journal import Journal
     from ddconsole.runner.phases import PhaseLog
     from ddconsole.runner.session import Session
+
+T = TypeVar("T")
 
 TICK_S = 0.25
 """How often the log's state is looked at."""
@@ -35,7 +41,7 @@ PROGRESS_EVERY_S = 0.5
 """Progress events come twice a second at most."""
 
 PROBE_EVERY_S = 1.0
-"""How often the process and the port are asked for."""
+"""How often the process is asked for; and the pause between two questions to the port, however long an answer takes."""
 
 
 @dataclass(slots=True)
@@ -44,7 +50,7 @@ class _Seen:
 
     phase: Phase | None = None
     progressed_at: float = 0.0
-    probed_at: float = 0.0
+    looked_at: float = 0.0
 
 
 class Boot:
@@ -76,11 +82,12 @@ class Boot:
         self._follower = follower
         self._kept = kept
         began = bench.clock.monotonic()
-        self._seen = _Seen(probed_at=began)
+        self._seen = _Seen(looked_at=began)
         self._activity = Activity(session, launched, bench.clock, journal.gpu_mib)
         self._teller = ProgressTeller(
             bench.profile, follower, self._activity, expected_s, phase_medians(history), began
         )
+        self._patience = Patience(bench.profile, follower, self._activity, bench.clock)
         self._told: set[Phase] = set()
 
     async def until_ready(self, config: Config) -> Identity:
@@ -89,26 +96,53 @@ class Boot:
         Raises:
             AttemptFailed: it died, hung, is not the one asked for, or never speculated.
         """
-        while not await self._answers():
-            await self._bench.clock.sleep(TICK_S)
+        await self._watched(self._until_it_says_so())
+        await self._end_at_death()  # whoever answers: the engine that we started has to be alive
         await self._tell_phases()
         self._tell_progress(force=True)
         async with self._phases.phase(Phase.READY.value):
-            return await self._prove(config)
+            self._patience.renew()
+            return await self._watched(self._prove(config))
 
-    async def _answers(self) -> bool:
-        """One look: tell what is new, end at a death or a stall, say whether the engine calls itself ready."""
+    async def _watched(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`, which may hang as long as it likes: death, stall and progress are seen beside it."""
+        task = asyncio.create_task(work, name="boot-work")
+        try:
+            while not task.done():
+                await self._look()
+                await self._pause(task)
+            return task.result()
+        finally:
+            await end_task(task)
+
+    async def _pause(self, task: asyncio.Task[Any]) -> None:
+        """Until the next look, or until the work is done."""
+        tick = asyncio.create_task(self._bench.clock.sleep(TICK_S), name="boot-tick")
+        try:
+            await asyncio.wait({task, tick}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await end_task(tick)
+
+    async def _look(self) -> None:
+        """Tell what is new; end at a death, a stall or the limit of the whole."""
         self._follower.flush()
         await self._tell_phases()
         self._tell_progress()
         now = self._bench.clock.monotonic()
-        if now - self._seen.probed_at < PROBE_EVERY_S:
-            return False
-        self._seen.probed_at = now
+        if now - self._seen.looked_at < PROBE_EVERY_S:
+            return
+        self._seen.looked_at = now
         await self._end_at_death()
         await self._activity.look()
-        self._end_at_stall()
-        return await self._says_ready()
+        failure = self._patience.exhausted()
+        if failure is not None:
+            raise AttemptFailed(failure)
+
+    async def _until_it_says_so(self) -> None:
+        """Ask the port again and again; one question at a time."""
+        await self._bench.clock.sleep(PROBE_EVERY_S)
+        while not await self._says_ready():
+            await self._bench.clock.sleep(PROBE_EVERY_S)
 
     async def _says_ready(self) -> bool:
         if not self._follower.tracker.progress.fired_up and self._follower.tracker.progress.target is None:
@@ -138,22 +172,6 @@ class Boot:
         for _ in range(DYING_LOOKS):
             await self._end_at_death()
             await self._bench.clock.sleep(TICK_S)
-
-    def _end_at_stall(self) -> None:
-        phase = self._follower.tracker.progress.phase
-        silent = self._follower.silent_s()
-        limit = self._bench.profile.stall_s(phase.value)
-        if silent > limit:
-            evidence = (*list(self._follower.recent)[-3:], self._activity.words())
-            raise AttemptFailed(
-                Failure(
-                    "stalled",
-                    f"no line for {silent:.0f} s in {phase.value} (limit {limit:.0f} s)",
-                    evidence,
-                    f"Look at the whole log; raise `stalls.{phase.value}` in the profile if this host is only slow.",
-                    phase.value,
-                )
-            )
 
     async def _tell_phases(self) -> None:
         if self._kept:

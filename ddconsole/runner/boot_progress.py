@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ddconsole.core.events import BootProgressed
+from ddconsole.runner.patience import doing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ddconsole.core.profile import Profile
-    from ddconsole.core.progress import BootProgress, Phase, ShardBar
+    from ddconsole.core.progress import BootProgress, Download, Phase, ShardBar
     from ddconsole.runner.activity import Activity
     from ddconsole.runner.follow import LogFollower
 
@@ -22,6 +23,18 @@ def bar_json(bar: ShardBar | None) -> dict[str, Any] | None:
         return None
     eta = None if bar.eta_s is None else round(bar.eta_s, 1)
     return {"done": bar.done, "total": bar.total, "eta_s": eta}
+
+
+def download_json(download: Download | None) -> dict[str, int | None] | None:
+    """A download as events carry it."""
+    if download is None:
+        return None
+    return {
+        "bytes": download.done_bytes,
+        "bytes_total": download.total_bytes,
+        "files": download.done_files,
+        "files_total": download.total_files,
+    }
 
 
 @dataclass(slots=True)
@@ -48,7 +61,7 @@ class ProgressTeller:
         progress = self.follower.tracker.progress
         if progress.phase is not self._phase:
             self._phase, self._entered = progress.phase, now
-        name, elapsed = progress.phase.value, now - self.began
+        name, elapsed, silent = progress.phase.value, now - self.began, now - self.follower.spoke_at
         per_s = self.activity.per_s
         return BootProgressed(
             phase=name,
@@ -57,7 +70,7 @@ class ProgressTeller:
             graphs=bar_json(progress.graphs),
             elapsed_s=round(elapsed, 1),
             eta_s=round(self._eta(progress, elapsed), 1),
-            silent_s=round(now - self.follower.last_byte_at, 1),
+            silent_s=round(silent, 1),
             stall_s=self.profile.stall_s(name),
             bytes_read=self.activity.read,
             read_per_s=None if per_s is None else round(per_s),
@@ -66,6 +79,9 @@ class ProgressTeller:
             phase_s=round(now - self._entered, 1),
             phase_estimate_s=self.phase_s.get(name),
             waits_for=list(progress.waits_for),
+            download=download_json(progress.download),
+            limit_s=self.profile.boot_limit_s,
+            doing=doing(progress, silent, self.activity),
         )
 
     def _eta(self, progress: BootProgress, elapsed: float) -> float:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from ddconsole.core.errors import HostError, RefusedError, UnreachableError
+from ddconsole.core.errors import HostError, RefusedError, UnreachableError, UnwritableLeaseError
 from ddconsole.core.events import Warned
 from ddconsole.runner.tasks import end_task
 
@@ -39,14 +39,21 @@ class Claim:
         """It was taken in this run and not given back."""
         return self._beat is not None
 
-    async def take(self) -> None:
+    async def take(self, *, to_end: bool = False) -> None:
         """Make sure that the host is ours, as before everything that starts or ends an engine.
+
+        `to_end` an engine of ours it is enough that nobody else holds the host: a full disk must not keep it alive.
 
         Raises:
             RefusedError: another console holds it.
-            HostError: the lease cannot be written there.
+            HostError: the lease cannot be written there, or not be read.
         """
-        await self._session.on_host(self._bench.lease.take)
+        try:
+            await self._session.on_host(self._bench.lease.take)
+        except UnwritableLeaseError:
+            if to_end:
+                return
+            raise
         if self._beat is None:
             self._beat = asyncio.create_task(self._renew(), name="renew-lease")
 

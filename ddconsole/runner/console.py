@@ -6,18 +6,18 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from ddconsole.core.errors import DdconsoleError, RefusedError, UnreachableError
+from ddconsole.core.errors import DdconsoleError, RefusedError, StoreError, UnreachableError
 from ddconsole.core.events import Connection, Event, QueueChanged, Warned
 from ddconsole.core.experiment import Outcome
 from ddconsole.core.queue import Cancel, Refusal, SetPaused, running
 from ddconsole.runner.database import Database
-from ddconsole.runner.drain import Drain
+from ddconsole.runner.drain import Drain, in_a_line
 from ddconsole.runner.feed import Feed
 from ddconsole.runner.foresight import foresee, look_through, orders, written_out
 from ddconsole.runner.journal import Journal
 from ddconsole.runner.recovery import put_right
 from ddconsole.runner.session import Session
-from ddconsole.runner.tasks import to_the_end
+from ddconsole.runner.tasks import end_task, to_the_end
 from ddconsole.runner.telemetry import watch_gpus
 from ddconsole.runner.watch import StoreWatch
 
@@ -132,23 +132,27 @@ class Console:
         return queue
 
     async def start(self) -> None:
-        """Begin to work on the queue, or go on with it."""
+        """Begin to work on the queue, or go on with it. What an earlier run could not end is put right first."""
+        if self._drain is None:
+            await self._put_right()
         await self.edit(SetPaused(False))
         if self._drain is None:
             await self.begin(waits=True, resume=True)
             self._run = asyncio.create_task(self._go_on(), name="drain")
+            self._run.add_done_callback(self._ended_early)
 
     async def begin(self, *, waits: bool, resume: bool) -> None:
         """Take the host for this process. `resume` goes on with a paused queue.
 
         Raises:
             RefusedError: another process works on this host.
+            StoreError: that it begins cannot be written.
         """
         drain = Drain(self._bench, self._session, self._journal, self._database, self._watch.publish_queue, waits=waits)
         self._watch.follows_run = False
         try:
             await drain.begin(resume=resume)
-        except RefusedError:
+        except DdconsoleError:
             self._watch.follows_run = True
             raise
         self._drain = drain
@@ -175,7 +179,10 @@ class Console:
         await self.edit(Cancel(now.id))
 
     async def close(self, *, keep_engine: bool) -> None:
-        """End this process's run and every task; the store and the connection are closed."""
+        """End this process's run and every task; the store and the connection are closed, whatever fails.
+
+        A bug that the run died of is raised when all is closed.
+        """
         if self._drain is not None:
             self._drain.keep_engine = keep_engine
             await self._end_run(self._drain)
@@ -183,9 +190,14 @@ class Console:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
-        await self._session.close()
-        await self._journal.settle()
-        await self._database.close()
+        try:
+            await self._session.close()
+            await self._journal.settle()
+        except StoreError as error:
+            self._journal.tell(Warned(in_a_line(error)))
+        finally:
+            await self._database.close()
+        raise_bug(self._run)
 
     async def _put_right(self) -> None:
         """Under the run lock, so that another console's living run is never mistaken for a dead one's remains."""
@@ -204,23 +216,24 @@ class Console:
         try:
             return await drain.run()
         except DdconsoleError as error:
-            await self._journal.emit(Warned(f"the queue stopped: {error.what}"))
+            await self._journal.emit(Warned(f"the queue stopped: {in_a_line(error)}"))
             await to_the_end(self._wind_up(drain))
             return drain.tally
 
     async def _wind_up(self, drain: Drain) -> None:
         """This process's run is over, and the console goes on: what others do on the host is shown again."""
-        await drain.end()
-        await self._watch.skip_own()
-        self._watch.follows_run = True
-        self._drain = None
+        try:
+            drain.tally.reason = "error"
+            await drain.end()
+            with contextlib.suppress(StoreError):  # then some of this run is told a second time
+                await self._watch.skip_own()
+        finally:
+            self._watch.follows_run = True
+            self._drain = None
 
     async def _end_run(self, drain: Drain) -> None:
         drain.stop_attempt(Outcome.INTERRUPTED)
-        if self._run is not None:
-            self._run.cancel()
-            with contextlib.suppress(asyncio.CancelledError, DdconsoleError):
-                await self._run
+        await end_task(self._run)
         if self._drain is drain:
             await drain.end()
             self._drain = None
@@ -238,7 +251,22 @@ class Console:
             self._drain.obey(queue)
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        self._tasks.append(asyncio.create_task(work, name=name))
+        task = asyncio.create_task(work, name=name)
+        task.add_done_callback(self._ended_early)
+        self._tasks.append(task)
+
+    def _ended_early(self, task: asyncio.Task[Any]) -> None:
+        """A part of this console that died is missed at once, not when somebody wonders."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            said = in_a_line(error) if isinstance(error, DdconsoleError) else repr(error)
+            self._journal.tell(Warned(f"{task.get_name()} ended: {said}; start ddconsole again"))
+
+
+def raise_bug(run: asyncio.Task[Tally] | None) -> None:
+    """Raise what a run died of when that was no expected error; nothing when it was cancelled or ended by itself."""
+    error = None if run is None or run.cancelled() else run.exception()
+    if error is not None and not isinstance(error, DdconsoleError):
+        raise error
 
 
 def allowed(found: T | Refusal) -> T:

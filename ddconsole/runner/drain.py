@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from ddconsole.core.errors import RefusedError
+from ddconsole.core.errors import DdconsoleError, HostError, RefusedError, StoreError, UnreachableError
 from ddconsole.core.events import ExperimentStarted, RunFinished, RunStarted, Warned
 from ddconsole.core.experiment import Experiment, Outcome, Running
 from ddconsole.core.queue import Hold, SetPaused, next_to_run, running
-from ddconsole.core.retries import DOWNFALLS
 from ddconsole.core.spec import SpecContext
 from ddconsole.engines.launch.service import NOT_OURS
 from ddconsole.runner.attempt import HOST_HELD, Attempt
@@ -22,6 +21,7 @@ from ddconsole.runner.claim import Claim
 from ddconsole.runner.estimates import Estimates
 from ddconsole.runner.phases import AttemptFailed
 from ddconsole.runner.recovery import find_engines
+from ddconsole.runner.row import Row, row_of
 from ddconsole.runner.slot import EngineSlot
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ class Drain:
         self._slot = EngineSlot(bench, session, journal, database, self._claim)
         self._attempt: Attempt | None = None
         self._attempt_task: asyncio.Task[Ended] | None = None
-        self._last_cause: str | None = None
-        self._last_id: str | None = None
+        self._row = Row()
         self._run_id = uuid4().hex
         self.queue_changed = asyncio.Event()
         self.tally = Tally()
@@ -90,8 +89,16 @@ class Drain:
 
         Raises:
             RefusedError: another process works on this host.
+            StoreError: that it begins cannot be written; nothing is held then.
         """
         self._bench.lock.acquire()
+        try:
+            await self._begun(resume=resume)
+        except BaseException:
+            self._bench.lock.release()
+            raise
+
+    async def _begun(self, *, resume: bool) -> None:
         name, run_id, at = self._bench.name, self._run_id, self._bench.clock.now()
         await self._journal.emit(
             RunStarted(self._bench.profile.host, os.getpid(), resumed=resume),
@@ -99,6 +106,7 @@ class Drain:
         )
         if resume:
             await self._database.do(lambda store: store.edit(name, SetPaused(False)))
+        self._row = row_of(await self._database.do(lambda store: store.results(name)))
         await self._queue_written()
 
     async def run(self, limit: int | None = None) -> Tally:
@@ -138,7 +146,10 @@ class Drain:
         return True
 
     async def end(self) -> None:
-        """Leave the host as the user wants it, and say that this run is over."""
+        """Leave the host as the user wants it, and say that this run is over. Whatever fails in it is said.
+
+        A run whose end cannot be written is found to have ended uncleanly by the next one.
+        """
         try:
             async with asyncio.timeout(self._bench.end_s):
                 await (self._slot.let_go() if self.keep_engine else self._slot.give_back())
@@ -146,17 +157,24 @@ class Drain:
             await self._stuck(stuck)
         except TimeoutError:
             await self._journal.emit(Warned("the host does not answer: its engine was left, the next run finds it"))
-        except RefusedError as error:
-            await self._journal.emit(Warned(f"{error.what}: the engine of this run was left"))
+        except (RefusedError, HostError, StoreError, UnreachableError) as error:
+            await self._journal.emit(Warned(f"{in_a_line(error)}: the engine of this run was left"))
         finally:
-            await self._slot.leave()
-            await self._claim.release()
-            run_id, at, tally = self._run_id, self._bench.clock.now(), self.tally
-            await self._journal.emit(
-                RunFinished(tally.reason, tally.passed, tally.failed),
-                also=lambda store: store.end_run(run_id, at),
-            )
-            self._bench.lock.release()
+            try:
+                await self._slot.leave()
+                await self._claim.release()
+                await self._over()
+            finally:
+                self._bench.lock.release()
+
+    async def _over(self) -> None:
+        run_id, at = self._run_id, self._bench.clock.now()
+        body = RunFinished(self.tally.reason, self.tally.passed, self.tally.failed)
+        try:
+            await self._journal.emit(body, also=lambda store: store.end_run(run_id, at))
+        except StoreError as error:
+            self._journal.tell(body)
+            self._journal.tell(Warned(f"the end of this run is not on disk: {in_a_line(error)}"))
 
     def _host_lost(self) -> None:
         """Another console has taken the host over: what runs is not measured beside its work."""
@@ -271,12 +289,9 @@ class Drain:
         if cause == HOST_HELD:
             self._held_by_other = True
             return
-        tried_again = cause in DOWNFALLS and key.id == self._last_id  # that has a limit of its own
-        twice = cause is not None and cause == self._last_cause and not tried_again
-        if ended.slot_dirty or twice or cause == NOT_OURS:
+        twice = self._row.take(key.id, ended.outcome.value, cause)
+        if ended.slot_dirty or twice:
             await self._pause_for(cause or "stop-incomplete", ended)
-        if ended.outcome is not Outcome.CANCELLED:
-            self._last_cause, self._last_id = cause, key.id
 
     async def _emptied(self) -> bool:
         """End a cancelled experiment's engine; False when something of it remains."""
@@ -284,6 +299,9 @@ class Drain:
             await self._slot.empty()
         except AttemptFailed as stuck:
             await self._stuck(stuck)
+            return False
+        except HostError as error:
+            await self._journal.emit(Warned(in_a_line(error)))
             return False
         return True
 
@@ -295,10 +313,14 @@ class Drain:
         if cause == NOT_OURS:
             why = "the host's service may not be taken over without consent"
         await self._journal.emit(Warned(f"queue paused: {why}"))
-        self._last_cause = None
         await self._queue_written()
 
     async def _queue_written(self) -> None:
         """This process wrote to the queue: show it, and look at it again."""
         self.queue_changed.set()
         await self._on_queue()
+
+
+def in_a_line(error: DdconsoleError) -> str:
+    """What happened and what to do, for a warning."""
+    return f"{error.what} ({error.advice})" if error.advice else error.what

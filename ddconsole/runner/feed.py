@@ -144,6 +144,13 @@ class Feed:
         self.view.results = compared(list(results))
         self._dirty.add(Topic.RESULTS)
 
+    def withdraw(self, text: str) -> None:
+        """Take a warning of these words back: what it said holds no longer."""
+        gone = [notice for notice in self.view.notices if getattr(notice[1], "text", "") == text]
+        for notice in gone:
+            self.view.notices.remove(notice)
+        self._dirty |= {Topic.NOTICES} if gone else set()
+
     def publish(self, event: events.Event) -> None:
         """Take one event into the view."""
         self.view.now = event.t

@@ -50,7 +50,7 @@ class LogFollower:
         self.recent: deque[str] = deque(maxlen=20)
         self.heard: Callable[[Sequence[str]], None] | None = None
         self.last_byte_at = clock.monotonic()
-        self._heard_from = self.last_byte_at
+        self._begun_at = self._heard_from = self.last_byte_at
         self._deaf = False
         self._key: AttemptKey | None = None
         self._told = 0
@@ -67,9 +67,14 @@ class LogFollower:
             self._key, self._told = key, 0
             self._tell_warnings()
 
+    @property
+    def spoke_at(self) -> float:
+        """When the engine last said something of itself; the begin before that. Echoes of our probes are no word."""
+        return self._begun_at if self.tracker.spoke_at is None else self.tracker.spoke_at
+
     def silent_s(self) -> float:
-        """Seconds without a byte in which one would have been heard: a lost connection is no silence of the engine."""
-        return 0.0 if self._deaf else self._clock.monotonic() - max(self.last_byte_at, self._heard_from)
+        """Seconds without a word in which one would have been heard: a lost connection is no silence of the engine."""
+        return 0.0 if self._deaf else self._clock.monotonic() - max(self.spoke_at, self._heard_from)
 
     def start(self) -> None:
         """Begin to follow, from the log's first byte."""

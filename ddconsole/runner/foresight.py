@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from ddconsole.core.exchange import leaving_out, overtaken, sheet_of
-from ddconsole.core.order import WAYS, propose
-from ddconsole.core.queue import Refusal, by_id
+from ddconsole.core.order import WAYS, startable
+from ddconsole.core.queue import Refusal, apply
 from ddconsole.core.spec import SpecContext, SpecRefusal
 from ddconsole.core.spec import parse as parse_spec
 from ddconsole.runner.intents import OrderPlan, Plan, SheetPlan
+from ddconsole.runner.ordering import proposal_for, saved_s
 from ddconsole.runner.outlook import Outlook
 from ddconsole.runner.preview import Known, preview
 
@@ -105,11 +106,12 @@ def orders(bench: Bench, store: Store) -> tuple[OrderPlan, ...]:
     """The proposals there are, each with what it saves."""
     queue = store.queue(bench.name)
     outlook = Outlook(bench.name, bench.profile, store.phase_history(bench.name))
-    return tuple(_order(queue, outlook, by) for by in WAYS)
+    return tuple(_order(bench, store, queue, outlook, by) for by in WAYS)
 
 
-def _order(queue: Queue, outlook: Outlook, by: By) -> OrderPlan:
-    proposal = propose(queue, by, outlook.effective)
-    items = [item for item in (by_id(queue, id_) for id_ in proposal.ids) if item is not None]
-    saved_s = proposal.saved_boots * outlook.boot_s()
-    return OrderPlan(proposal, tuple(outlook.items(queue, items)), saved_s, queue.revision)
+def _order(bench: Bench, store: Store, queue: Queue, outlook: Outlook, by: By) -> OrderPlan:
+    proposal = proposal_for(bench.name, store, queue, by, outlook)
+    then = queue if proposal.edit is None else apply(queue, proposal.edit, now=bench.clock.now())
+    then = queue if isinstance(then, Refusal) else then
+    items = tuple(outlook.items(then, startable(then)))
+    return OrderPlan(proposal, items, saved_s(proposal, outlook), queue.revision)

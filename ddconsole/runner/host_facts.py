@@ -39,15 +39,16 @@ async def take_over_host_facts(database: Database, key: AttemptKey, engine: str)
 
 
 async def keep_load_facts(database: Database, journal: Journal, key: AttemptKey) -> None:
-    """Keep the PCIe links as they were while this attempt's engine worked; one that stayed slow is told."""
-    links = journal.under_load.to_json()
+    """Keep PCIe links and SM clocks as they were while this attempt's engine worked; a slow link is told."""
+    links, clocks = journal.under_load.to_json(), journal.under_load.clocks_json()
     journal.under_load.clear()
-    if not links:
+    if not links and not clocks:
         return
+    seen = {"pcie_under_load": links, "sm_clock_under_load": clocks}
 
     def keep(store: Store) -> list[str]:
         facts = store.recipe(key).get(HOST_FACTS) or {}
-        store.update_recipe(key, {HOST_FACTS: facts | {"pcie_under_load": links}})
+        store.update_recipe(key, {HOST_FACTS: facts | {name: found for name, found in seen.items() if found}})
         return slow_links(links, facts.get("cards") or [])
 
     slow = await database.do(keep)

@@ -104,11 +104,12 @@ class Measuring:
             began = self._answered_at = clock.monotonic()
             trip_s = await round_trip(base_url, clock)
             with Beside(self._bench.engine, base_url, self._occupant.follower) as beside:
-                result = await self._guarded(measuring, repeat, base_url, beside)
+                result = await self._guarded(measuring, repeat, base_url, beside, trip_s)
             result.summary["boot"] = self._occupant.name
             result.summary["round_trip_ms"] = None if trip_s is None else round(trip_s * 1000, 3)
             seconds = round(clock.monotonic() - began, 3)
         await self._check_line(result)
+        await self._journal.settle()  # a pass counts as whole only when its every request is on disk
         await self._journal.emit(
             PassFinished(measuring.name, seconds, result.summary),
             self._key,
@@ -116,7 +117,9 @@ class Measuring:
         )
         return result
 
-    async def _guarded(self, measuring: MeasuringPass, repeat: int, base_url: str, beside: Beside) -> PassResult:
+    async def _guarded(
+        self, measuring: MeasuringPass, repeat: int, base_url: str, beside: Beside, trip_s: float | None
+    ) -> PassResult:
         """The pass beside a watch on engine and line; whichever ends first decides."""
 
         def on_request(record: RequestRecord, done: int, total: int) -> None:
@@ -137,6 +140,7 @@ class Measuring:
             time_left=self._pace.left_s,
             another=pace.another,
             counts=beside.counts,
+            round_trip_s=trip_s,
         )
         work = asyncio.create_task(measuring.run(context), name=f"pass-{measuring.name}")
         watch = asyncio.create_task(self._watch(measuring.name), name="watch-engine")
@@ -152,7 +156,7 @@ class Measuring:
             await end_task(watch)
 
     async def _watch(self, name: str) -> None:
-        """Ends, always by an exception, when the pass can no longer be measured."""
+        """Ends, always by an exception, when the pass can no longer be measured, or not be kept."""
         lost = self._session.lost
         limit = self._bench.profile.stall_s("pass")
         while True:
@@ -160,6 +164,7 @@ class Measuring:
                 await asyncio.wait_for(lost.wait(), WATCH_EVERY_S)
                 raise _LineLostError("the connection was lost")
             self._occupant.follower.flush()
+            self._journal.check()
             await self._end_at_death(name)
             silent = self._bench.clock.monotonic() - self._answered_at
             if silent > limit:

@@ -31,7 +31,7 @@ class Outlook:
         self._name = name
         self._rule = profile.knobs.topk.rule
         self._estimates = Estimates(profile, history)
-        self._trained = profile.engine.known_block_size
+        self.trained_block_size = profile.engine.known_block_size
         self.workload = workload_of(profile)
 
     def effective(self, config: Config) -> Effective:
@@ -40,7 +40,7 @@ class Outlook:
 
     def findings(self, config: Config) -> tuple[Finding, ...]:
         """What can be said of a config without a host."""
-        return config_findings(config, self.effective(config), self._trained)
+        return config_findings(config, self.effective(config), self.trained_block_size)
 
     def boot_s(self) -> float:
         """Seconds that one start of an engine is expected to take."""

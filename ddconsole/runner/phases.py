@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from ddconsole.core.errors import DdconsoleError, Failure, RefusedError
+from ddconsole.core.errors import DdconsoleError, Failure, RefusedError, StoreError
 from ddconsole.core.events import PhaseChanged
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ class PhaseLog:
         except AttemptFailed as failed:
             await self.end(phase, self._clock.monotonic() - began, "failed")
             raise AttemptFailed(in_phase(failed.failure, phase)) from None
+        except StoreError:  # nor can the end of the phase be kept
+            raise
         except RefusedError:  # not the attempt's failure: the host is another console's
             await self.end(phase, self._clock.monotonic() - began, "failed")
             raise

@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ddconsole.core.errors import Failure, HostError, UnreachableError
+from ddconsole.core.errors import Failure, HostError, StoreError, UnreachableError
 from ddconsole.core.events import Warned
 from ddconsole.core.masking import Masker
 from ddconsole.engines.launch.downfall import downfall
@@ -127,7 +127,7 @@ class EngineSlot:
         """
         if self.occupant is None:
             return None
-        await self._claim.take()
+        await self._claim.take(to_end=True)
         occupant = self.occupant
         await self._abort(occupant.launched.port)
         proof = await self._session.on_host(lambda host: self._bench.launcher.stop(host, occupant.launched))
@@ -142,8 +142,10 @@ class EngineSlot:
                     "stop",
                 )
             )
-        await self._database.do(lambda store: store.forget_engine(occupant.name))
         self.occupant = None
+        # it is gone, even if that cannot be written: the next run looks at the record and finds so
+        with contextlib.suppress(StoreError):
+            await self._database.do(lambda store: store.forget_engine(occupant.name))
         return proof
 
     async def let_go(self) -> None:

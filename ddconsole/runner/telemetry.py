@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ddconsole.core.errors import HostError, UnreachableError
-from ddconsole.core.events import GpuSampled
+from ddconsole.core.events import GpuSampled, Warned
 from ddconsole.core.gpu import QUERY_FIELDS, GpuParser, query_command
 from ddconsole.core.gpu_list import bad_field
+from ddconsole.core.gpu_unified import MEMINFO, parse_meminfo, shares_host_memory, with_host_memory
 from ddconsole.runner.tasks import end_task
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from ddconsole.core.gpu import GpuSample, GpuTick
+    from ddconsole.core.gpu_unified import HostMemory
     from ddconsole.core.ports import ByteStream, Clock, Host
     from ddconsole.runner.journal import Journal
     from ddconsole.runner.session import Session
@@ -30,6 +32,12 @@ STEADY_S = 10.0
 
 SILENT_S = 30.0
 """Without a byte for so long it hangs. Without persistence mode the first answer of eight cards takes over ten."""
+
+MEMORY_EVERY_S = 2.0
+"""How often the host's memory is read where a card has none of its own."""
+
+MEMORY_S = 5.0
+"""Seconds that reading it may take."""
 
 
 async def watch_gpus(session: Session, journal: Journal, clock: Clock) -> None:
@@ -58,6 +66,8 @@ class QueryLoop:
         fields: what is asked; a field that the driver does not know is not asked again.
         lost: cards that were lost in the last run; the next asks the others alone, the one after that asks all again.
         known: the latest of each card ever seen.
+        odd: cards and fields whose numbers were not sane, each of which has been said.
+        memory: the host's, where a card shares it; read at `memory_at`.
     """
 
     journal: Journal
@@ -65,6 +75,9 @@ class QueryLoop:
     fields: tuple[str, ...] = QUERY_FIELDS
     lost: tuple[GpuSample, ...] = ()
     known: dict[int, GpuSample] = field(default_factory=dict)
+    odd: set[tuple[int, str]] = field(default_factory=set)
+    memory: HostMemory | None = None
+    memory_at: float | None = None
 
     async def run(self, host: Host) -> bool:
         """One run of nvidia-smi, to its end or until it is silent. True when it brought at least one living card."""
@@ -74,7 +87,10 @@ class QueryLoop:
         told = False
         try:
             async for chunk in self._chunks(stream):
-                told |= self._take(parser.feed(chunk), latest)
+                ticks = parser.feed(chunk)
+                self._remark(parser)
+                await self._read_memory(host, ticks)
+                told |= self._take(ticks, latest)
             told |= self._take(parser.finish(), latest)
         finally:
             with contextlib.suppress(UnreachableError):
@@ -90,7 +106,7 @@ class QueryLoop:
         others = tuple(sorted(self.known.keys() - {card.index for card in gone}))
         if not others:
             gone = ()
-        parser = GpuParser(self.fields, expected=len(others) or None, lost=gone, known=self.known)
+        parser = GpuParser(self.fields, expected=len(others) or None, lost=gone, known=self.known, odd=self.odd)
         return parser, query_command(fields=self.fields, only=others if gone else ())
 
     def _take(self, ticks: list[GpuTick], latest: dict[int, GpuSample]) -> bool:
@@ -102,9 +118,28 @@ class QueryLoop:
             if refused in self.fields[1:]:
                 self.fields = tuple(name for name in self.fields if name != refused)
         for tick in ticks[-1:]:
-            data = tick.to_json()
+            samples = tuple(with_host_memory(card, self.memory) for card in tick.samples)
+            data = replace(tick, samples=samples).to_json()
             self.journal.show(GpuSampled(data["gpus"], data["problem"]))
         return bool(ticks)
+
+    def _remark(self, parser: GpuParser) -> None:
+        """A number that is none is said once, and kept with the run."""
+        for text in parser.remarks:
+            self.journal.post(Warned(text))
+        parser.remarks.clear()
+
+    async def _read_memory(self, host: Host, ticks: list[GpuTick]) -> None:
+        """The host's memory, for cards that have none of their own; unknown while it cannot be read."""
+        now = self.clock.monotonic()
+        recent = self.memory_at is not None and now - self.memory_at < MEMORY_EVERY_S
+        if recent or not any(shares_host_memory(card) for tick in ticks[-1:] for card in tick.samples):
+            return
+        self.memory_at = now
+        try:
+            self.memory = parse_meminfo((await host.run(MEMINFO, timeout=MEMORY_S)).stdout)
+        except HostError:
+            self.memory = None
 
     async def _chunks(self, stream: ByteStream) -> AsyncIterator[bytes]:
         """The stream's bytes; ends when it has been silent for too long, and says so."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ddconsole.core.events import TRANSIENT, Event, QueueChanged
+from ddconsole.core.errors import StoreError
+from ddconsole.core.events import TRANSIENT, Event, QueueChanged, Warned
 from ddconsole.runner.outlook import Outlook
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 0.25
 """A look is one PRAGMA while nothing has changed."""
+
+LOOK_AGAIN_S = 10.0
+"""Longest pause between two tries at a store that cannot be read; they begin at LOOK_EVERY_S, doubled each time."""
 
 BACKLOG = 2_000
 """Events of an earlier or running run that a console reads when it opens."""
@@ -46,20 +50,32 @@ class StoreWatch:
         self.follows_run = True
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Look until cancelled. A store that cannot be read is told once, tried again, and told when it is back."""
+        pause, trouble = LOOK_EVERY_S, ""
         while True:
-            await self.look()
-            await self._bench.clock.sleep(LOOK_EVERY_S)
+            try:
+                await self.look()
+            except StoreError as error:
+                pause = min(pause * 2, LOOK_AGAIN_S) if trouble else LOOK_EVERY_S
+                if not trouble:
+                    trouble = f"what other processes change is not seen: {error.what} ({error.advice})"
+                    self._tell(trouble)
+            else:
+                if trouble:
+                    self._feed.withdraw(trouble)
+                    self._tell("the store can be read again")
+                pause, trouble = LOOK_EVERY_S, ""
+            await self._bench.clock.sleep(pause)
 
     async def look(self, *, force: bool = False) -> None:
         """Publish what is new. `force` looks even when no other connection has written."""
         version = await self._database.do(lambda store: store.data_version())
         if version == self._seen.version and not force:
             return
-        self._seen.version = version
         await self.publish_queue()
         if self.follows_run:
             await self._publish_events()
+        self._seen.version = version  # at the end: what could not be read now is looked at again
 
     async def open_at_end(self) -> None:
         """Show the last run as it stands, then only what is new."""
@@ -80,6 +96,9 @@ class StoreWatch:
     async def skip_own(self) -> None:
         """Events up to now were published by this process; do not show them again."""
         self._seen.seq = await self._database.do(lambda store: last_seq(store, self._bench.name, self._seen.seq))
+
+    def _tell(self, text: str) -> None:
+        self._feed.publish(Event(0, self._bench.clock.now(), Warned(text)))
 
     def _document(self, store: Store) -> tuple[Queue, dict[str, Any]]:
         queue = store.queue(self._bench.name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ddconsole.core.boots import E2E, added, is_ranked, same_work
 from ddconsole.core.compare import name_of, reference_of
+from ddconsole.core.control_score import CodingScore
 from ddconsole.core.early import Best
 from ddconsole.core.ports import AttemptKey
 from ddconsole.core.quality import Control
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """`best` by pass; `control` is None where the chain's answers were never looked at under this workload."""
+    """`best` by pass; `control` is None where the chain's answers were never looked at under this workload, `coding`
+    where its score was not."""
 
     best: dict[str, Best] = field(default_factory=dict)
     control: Control | None = None
+    coding: CodingScore | None = None
 
 
 def find_yardstick(store: Store, profile: str, item: Mapping[str, Any], trained_block_size: int | None) -> Yardstick:
@@ -38,6 +41,7 @@ def find_yardstick(store: Store, profile: str, item: Mapping[str, Any], trained_
     return Yardstick(
         {} if best is None else _best(store, profile, best),
         None if reference is None else _control(store, profile, reference),
+        None if reference is None else _coding(store, profile, reference),
     )
 
 
@@ -51,6 +55,11 @@ def _best(store: Store, profile: str, item: Mapping[str, Any]) -> dict[str, Best
                 rows.setdefault(prompt, []).append(totals)
         found[name] = Best(name_of(item), {prompt: added(several) for prompt, several in rows.items()})
     return found
+
+
+def _coding(store: Store, profile: str, item: Mapping[str, Any]) -> CodingScore | None:
+    """What it made of the coding tasks; None without such a pass."""
+    return CodingScore.of(name_of(item), store.finished_passes(_key(profile, item)).get("coding") or ())
 
 
 def _control(store: Store, profile: str, item: Mapping[str, Any]) -> Control | None:

@@ -31,6 +31,7 @@ class ProfileFacts:
         engine: the engine's name as people write it.
         knobs: ranges, defaults and the rule for K, for the form.
         passes: names of the passes that the quick suite has, in order.
+        repeats: of a new experiment.
         trained: the block size that the drafter was trained at, where the profile says it.
         remark, short_remark: what must not be forgotten beside the results, such as that the demo's speed is
             simulated; the short one where there is little room.
@@ -39,6 +40,7 @@ class ProfileFacts:
     engine: str = "SGLang"
     knobs: Knobs = field(default_factory=Knobs)
     passes: tuple[str, ...] = ("coding", "throughput")
+    repeats: int = 1
     trained: int | None = None
     remark: str = ""
     short_remark: str = ""
@@ -51,6 +53,7 @@ class ProfileFacts:
             engine=ENGINE_NAMES.get(profile.engine.kind, profile.engine.kind),
             knobs=profile.knobs,
             passes=profile.passes.quick.names(),
+            repeats=profile.passes.quick.repeats,
             trained=profile.engine.known_block_size,
             remark=DEMO_REMARK if demo else "",
             short_remark=DEMO_REMARK_SHORT if demo else "",

@@ -79,10 +79,10 @@ def hint(knobs: Knobs, name: str, *, short: bool = False) -> str:
     return f"{knob.min}–{knob.max}{default}"
 
 
-def defaults(knobs: Knobs, passes: tuple[str, ...]) -> Typed:
+def defaults(knobs: Knobs, passes: tuple[str, ...], repeats: int = 1) -> Typed:
     """The form of a new experiment."""
     numbers = {name: _text(knob_of(knobs, name).default) for name in NUMBERS[:4]}
-    return Typed(knobs.algorithm.default, numbers | {"repeats": "1"}, passes)
+    return Typed(knobs.algorithm.default, numbers | {"repeats": str(repeats)}, passes)
 
 
 def of_item(item: Mapping[str, Any], knobs: Knobs, passes: tuple[str, ...]) -> Typed:

@@ -40,3 +40,20 @@ def test_a_run_without_a_terminal_says_it_in_lines() -> None:
         view.take(Event(0, parse_utc("2026-12-02T14:00:00Z"), SILENT, "E1", 1))
     assert "no line for 0:42 of 15:00" in out.getvalue()
     assert "310.2 GB read" in out.getvalue()
+
+
+def test_a_download_is_told_by_files_and_bytes() -> None:
+    """With a bar as its bar says; without one as the guess that it is."""
+    bar = {"bytes": 118_200_000_000, "bytes_total": 590_000_000_000, "files": 16, "files_total": 64}
+    assert boot_note(BootProgressed("init", download=bar, doing="downloading")) == (
+        "downloading 16/64 files, 118.2 of 590.0 GB"
+    )
+    start = {"bytes": 0, "bytes_total": None, "files": None, "files_total": None}
+    assert boot_note(BootProgressed("init", download=start, doing="downloading")) == "downloading"
+    guess = BootProgressed("init", silent_s=42.0, stall_s=300.0, doing="downloading?, no progress reported")
+    assert boot_note(guess) == "no line for 0:42 of 5:00 · downloading?, no progress reported"
+
+
+def test_the_limit_of_the_whole_boot_is_said_when_it_is_silent() -> None:
+    """How long it is waited for."""
+    assert boot_note(BootProgressed("init", silent_s=42.0, limit_s=14_400.0)).endswith("given up at 4:00:00")

@@ -59,6 +59,42 @@ def test_an_order_that_costs_restarts_says_so(ddconsole: Callable[..., Any]) -> 
     assert "this costs 25 s" in ddconsole("queue", "demo", "order", "--by", "information").err
 
 
+def test_anchors_are_proposed_with_their_price_taken_once_and_taken_back_at_once(
+    ddconsole: Callable[..., Any],
+) -> None:
+    """The control that is queued is the first; its repeats are doubles on purpose, and nobody asks about them."""
+    ddconsole("queue", "demo", "add", "b=8", "B=40")
+    ddconsole("queue", "demo", "add", "algorithm=chain", "b=8", "W=2048")
+    before = ids(ddconsole)
+    proposed = ddconsole("queue", "demo", "order", "--by", "drift", "--json").json
+    assert len(proposed["adds"]) >= 1
+    assert (ids(ddconsole), proposed["accepted"], proposed["saves_s"] < 0) == (before, False, True)
+    shown = ddconsole("queue", "demo", "order", "--by", "drift")
+    assert "of the anchor" in shown.err
+    assert "this costs" in shown.err
+    assert "nothing was changed" in shown.err
+    assert ddconsole(*proposed["accept"].split()[1:]).code == 0
+    assert ids(ddconsole) == proposed["order"]
+    assert ddconsole(*proposed["accept"].split()[1:]).code == 3
+    again = ddconsole("queue", "demo", "order", "--by", "drift", "--json").json
+    assert (again["accept"], again["adds"]) == (None, [])
+    ddconsole("queue", "demo", "undo")
+    assert ids(ddconsole) == before
+
+
+def test_without_a_control_the_anchor_says_what_to_queue(ddconsole: Callable[..., Any]) -> None:
+    chains = [
+        item["id"]
+        for item in ddconsole("queue", "demo", "list", "--json").json["items"]
+        if item["config"]["algorithm"] == "chain"
+    ]
+    assert ddconsole("queue", "demo", "remove", *chains).code == 0
+    answer = ddconsole("queue", "demo", "order", "--by", "drift")
+    assert "next algorithm=chain" in answer.out
+    refused = ddconsole("queue", "demo", "order", "--by", "drift", "--accept")
+    assert (refused.code, "next algorithm=chain" in refused.err) == (3, True)
+
+
 def test_an_order_seen_before_somebody_else_changed_it_is_refused(
     ddconsole: Callable[..., Any], store: SqliteStore
 ) -> None:

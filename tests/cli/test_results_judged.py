@@ -37,7 +37,9 @@ def keep(store: SqliteStore, *items: dict[str, Any], profile: str = "demo") -> N
         store.save_request(key, "coding", 1, RequestRecord(prompt_id="f", text=text))
         verdict = "passed" if item["outcome"] == "passed" else "failed"
         tasks = [{"id": "f", "verdict": verdict, "detail": "assert f(1) == 2", "failures": ["a", "b"]}]
-        store.save_pass(key, "coding", 1, {"passed": 1, "total": 1, "tasks": tasks, "levels": []})
+        level = {"concurrency": 1, "requests": 3, "failed": 0, "sums": {"requests": 3}, "output_tok_s": 100.0}
+        passed = {"passed": 1, "total": 1, "tasks": tasks, "levels": [level], "round_trip_ms": 12.34}
+        store.save_pass(key, "coding", 1, passed)
         outcome = Outcome(item["outcome"])
         store.finish_attempt(key, outcome, item | {"id": key.id}, None, NOW)
 
@@ -92,6 +94,10 @@ def test_compare_puts_config_beside_numbers(ddconsole: Callable[..., Any], night
     assert document["figures"]["tok_s_e2e"]["word"] == "faster"
     assert document["figures"]["tau"]["delta_pct"] == pytest.approx(100 * (4.6 / 3.9 - 1), abs=0.01)
     assert document["where_the_time_goes"].startswith("decode +")
+    assert document["figures"]["round_trip_ms"] == {"a": 12.34, "b": 12.34}
+    assert words.splitlines()[[line[:11] for line in words.splitlines()].index("TTFT p50 ms") + 1].split() == [
+        "of", "it", "round", "trip", "12.34", "12.34",
+    ]  # fmt: skip
     assert {"name": "budget", "a": 12, "b": None} in document["changes"]
     assert document["verdict"].startswith("E6 is faster than E4 by 2")
 
@@ -129,11 +135,13 @@ def test_plots_in_plain_characters(ddconsole: Callable[..., Any], night: SqliteS
     """Lines that fit, the curve with its words; nothing but printable characters."""
     answer = ddconsole("results", "demo", "plot", "--width", "60")
     assert max(map(len, answer.out.splitlines()[:20])) <= 72
+    assert "1 boot " in answer.out
     assert "tok/s e2e at c=1" in answer.out
     assert "estimate, not measured" in answer.out
     assert all(letter.isprintable() or letter == "\n" for letter in answer.out)
     document = ddconsole("results", "demo", "plot", "--json").json
     assert [point["id"] for point in document["speed"]] == ["E4", "E5", "E6", "E7"]
+    assert all(point["boots"] >= 1 for point in document["speed"])
     assert [point["budget"] for point in document["step_cost"][0]["points"]] == [8, 12, 16]
     assert "step time" not in ddconsole("results", "demo", "plot", "--kind", "speed").out
 
@@ -254,6 +262,7 @@ def test_show_has_intervals_and_what_decode_is_made_of(ddconsole: Callable[..., 
     """τ / step time beside the decode rate."""
     words = ddconsole("results", "demo", "show", "E6").out
     assert "95 % at c=1: tok/s e2e" in words
+    assert "; 1 boot, so what a restart changes is not in it" in words
     assert "tok/s ≈ τ 4.60 / step 28.0 ms" in words
     document = ddconsole("results", "demo", "show", "E6", "--json").json
     assert set(document["intervals"]) == {"tok_s_e2e", "tok_s_decode", "tau", "step_ms"}

@@ -1,5 +1,7 @@
 """Our figures beside the engine's: what may differ, and what is held against the run."""
 
+from typing import Any
+
 import pytest
 from fakes.records import record
 
@@ -71,7 +73,37 @@ def test_decode_lines_of_the_pass_alone() -> None:
     assert found["τ", "decode lines"].theirs == pytest.approx(4.4)
     assert found["τ", "decode lines"].finding is None
     assert found["decode tok/s", "decode lines"].theirs == 150.0
-    assert found["decode tok/s", "decode lines"].noise is None
+
+
+def rates(*values: float, running: int = 1) -> tuple[DecodeTick, ...]:
+    return tuple(DecodeTick(running, value) for value in (1.0, *values))
+
+
+@pytest.mark.parametrize(
+    ("values", "agrees"),
+    [
+        ((120.0, 121.0, 122.0), True),  # tok/s decode
+        ((108.0, 110.0, 112.0), True),  # tok/s e2e: all pauses in the windows
+        ((150.0, 151.0, 152.0), False),  # faster than any token came here
+        ((80.0, 81.0, 82.0), False),  # slower than with all pauses
+        ((90.0, 150.0, 210.0), True),  # three windows that far apart say nothing
+        ((90.0, 150.0, 210.0) * 30, False),  # ninety do
+    ],
+)
+def test_the_rate_of_the_log_is_held_against_ours_within_its_noise(values: tuple[float, ...], agrees: bool) -> None:
+    """Between decode and end to end, for pauses are in the windows, and as near as their spread and number tell."""
+    one = compared(ServerCounts(), ServerCounts(ticks=rates(*values)))["decode tok/s", "decode lines"]
+    assert (round(one.ours, 1), round(one.lower or 0, 1)) == (121.1, 110.0)
+    assert one.to_json()["agrees"] is agrees
+    assert (one.finding is None) is agrees
+
+
+@pytest.mark.parametrize("changes", [{"concurrency": 0}, {"error": "cut: gone"}])
+def test_the_rate_of_the_log_is_not_judged_where_the_engine_may_idle(changes: dict[str, Any]) -> None:
+    """At a rate, or where a request failed: shown, and not judged."""
+    records = [*OURS, record("c", 1, None, **changes)]
+    one = compared(ServerCounts(), ServerCounts(ticks=rates(50.0, 50.0, 50.0)), records)["decode tok/s", "decode lines"]
+    assert (one.finding, one.to_json()["agrees"], one.to_json()["allowed"]) == (None, None, None)
 
 
 def test_decode_lines_that_contradict_are_a_warning() -> None:

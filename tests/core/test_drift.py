@@ -54,7 +54,7 @@ def test_without_repeats_nothing_is_said() -> None:
     """Each config once: no anchor, and the text says what to do. A quarter of an hour is too short."""
     (drift,) = drifts([measured("E1", 100), measured("E2", 90, budget=16, hour=1)])
     assert (drift.pct_per_hour, drift.found) == (None, False)
-    assert "put an anchor between the others" in drift.text
+    assert "`queue P order --by drift`" in drift.text
     (short,) = drifts([measured(f"E{n}", 100 - n, hour=n / 100) for n in range(5)])
     assert short.pct_per_hour is None
 

@@ -21,6 +21,7 @@ from ddconsole.core.gpu import (
 )
 from ddconsole.core.gpu_levels import not_given_back, parse_levels
 from ddconsole.core.gpu_problem import problem_of
+from ddconsole.core.gpu_unified import parse_meminfo, with_host_memory
 
 DATA = Path(__file__).parent / "data"
 FOURTEEN = (*QUERY_FIELDS[:3], "pstate", "utilization.gpu", "utilization.memory", *QUERY_FIELDS[4:12])
@@ -148,6 +149,71 @@ def test_what_is_known_of_a_card_is_not_overwritten_by_an_unreadable_value() -> 
     assert tick.samples[0] == GpuSample(0, "GPU-a", memory_total_mib=97887)
     (other,) = parser.feed(b"0, GPU-b, [N/A], [N/A]\n")
     assert other.samples[0].memory_total_mib is None
+
+
+def test_a_number_that_is_none_is_unknown_and_said_once_for_each_card_and_field() -> None:
+    """As a split card's utilization of 2 to the power of 63; "no value" in any spelling is nothing to say."""
+    fields = ("index", "utilization.gpu", "power.draw", "memory.used")
+    odd: set[tuple[int, str]] = set()
+    parser = GpuParser(fields=fields, expected=2, odd=odd)
+    row = b"0, 9223372036854776000 %, [N/A], -1\n1, 101, 87.31, [Unknown Error]\n"
+    ticks = parser.feed(row * 3)
+    assert len(ticks) == 3
+    assert [(card.utilization_pct, card.memory_used_mib) for card in ticks[-1].samples] == [(None, None)] * 2
+    assert [text.removesuffix("; such values are shown as unknown") for text in parser.remarks] == [
+        "GPU 0: nvidia-smi's utilization.gpu 9223372036854776000 % is outside 0 to 100",
+        "GPU 0: nvidia-smi's memory.used -1 is outside 0 to 1e+08",
+        "GPU 1: nvidia-smi's utilization.gpu 101 is outside 0 to 100",
+    ]
+    again = GpuParser(fields=fields, expected=2, odd=odd)
+    again.feed(row)
+    assert again.remarks == [], "the next run of nvidia-smi remembers"
+
+
+MEMINFO = "MemTotal:       127600748 kB\nMemFree:  1 kB\nMemAvailable:   118566368 kB\n"
+GB10 = GpuSample(0, "GPU-a", "NVIDIA GB10", 0.0, temperature_c=35.0)
+
+
+def test_a_chip_without_memory_of_its_own_has_the_hosts() -> None:
+    """GB10 tells no memory at all; used is what is not available, and the source goes along."""
+    memory = parse_meminfo(MEMINFO)
+    card = with_host_memory(GB10, memory)
+    assert (card.memory_total_mib, card.memory_used_mib) == (124_610, 8_822)
+    assert card.memory_source == "/proc/meminfo"
+    assert GpuSample.from_json(card.to_json()) == card
+    assert with_host_memory(GB10, None) == GB10
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        GpuSample(0, name="NVIDIA RTX A4000"),
+        GpuSample(0, name=None),
+        GpuSample(0, name="NVIDIA GB100"),
+        GpuSample(0, name="NVIDIA GB10", lost="GPU is lost"),
+        GpuSample(0, name="NVIDIA GB10", mig=True),
+        GpuSample(0, name="NVIDIA GB10", memory_total_mib=97887),
+        GpuSample(0, name="NVIDIA A100-SXM4-80GB", mig=True),
+    ],
+)
+def test_a_card_that_tells_no_memory_for_another_reason_does_not_get_the_hosts(card: GpuSample) -> None:
+    """Lost, split, hidden by a container: its memory is unknown."""
+    assert with_host_memory(card, parse_meminfo(MEMINFO)) == card
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "MemTotal: 5 kB\n",
+        "MemTotal: 0 kB\nMemAvailable: 0 kB\n",
+        "MemTotal: 2048 kB\nMemAvailable: 4096 kB\n",
+        "MemTotal: x kB\nMemAvailable: 1 kB",
+    ],
+)
+def test_text_that_is_no_meminfo_is_no_memory(text: str) -> None:
+    """Nor is one that contradicts itself."""
+    assert parse_meminfo(text) is None
 
 
 @pytest.mark.parametrize(

@@ -61,3 +61,15 @@ def test_a_link_counts_only_while_its_card_works() -> None:
     assert slow_links(links.to_json(), [{"index": 0, "pcie.link.gen.max": None}]) == []
     links.clear()
     assert links.to_json() == []
+
+
+def test_the_clock_counts_only_while_its_card_works() -> None:
+    """From the lowest to the highest of the busy moments; a card that tells no PCIe link has a clock all the same."""
+    seen = LinksUnderLoad()
+    busy = GpuSample(0, utilization_pct=95.0, sm_clock_mhz=2317)
+    seen.take([busy, GpuSample(1, utilization_pct=2.0, sm_clock_mhz=210)])
+    seen.take([GpuSample(0, utilization_pct=80.0, sm_clock_mhz=1980), GpuSample(2, utilization_pct=99.0)])
+    assert seen.clocks_json() == [{"index": 0, "low_mhz": 1980, "high_mhz": 2317}]
+    assert seen.to_json() == []
+    seen.clear()
+    assert seen.clocks_json() == []

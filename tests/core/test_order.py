@@ -1,6 +1,7 @@
 """Another order is proposed, never made: fewest restarts, or what tells most first."""
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 from fakes.queues import CHAIN, TREE, applied, begun, ended, line
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 
 from ddconsole.core.config import Config, Effective, TopkRule, effective_config
 from ddconsole.core.experiment import Origin
-from ddconsole.core.order import WAYS, engine_kept, propose
+from ddconsole.core.order import engine_kept, propose
 from ddconsole.core.queue import Add, Draft, Hold, Queue
 
+WAYS: tuple[Literal["restarts", "information"], ...] = ("restarts", "information")
 WIDE = replace(TREE, block_size=32, budget=124)
 
 
@@ -108,9 +110,9 @@ def test_any_order_keeps_everybody_and_costs_no_restart_and_breaks_no_condition(
 
 
 @pytest.mark.parametrize("by", WAYS)
-def test_a_condition_is_respected(by: str) -> None:
+def test_a_condition_is_respected(by: Literal["restarts", "information"]) -> None:
     """E3 equals E1, but has to wait for E2."""
     queue = queue_of(TREE, WIDE, TREE)
     queue = replace(queue, items=(*queue.items[:2], replace(queue.items[2], requires="E2")))
-    ids = propose(queue, by, effective).ids  # type: ignore[arg-type]
+    ids = propose(queue, by, effective).ids
     assert ids.index("E2") < ids.index("E3")

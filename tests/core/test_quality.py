@@ -139,14 +139,14 @@ def answers(count: int, differing: int) -> list[RequestRecord]:
         (0, (0, 8), None),
         (1, (0, 8), Level.NOTE),
         (3, (0, 8), Level.NOTE),
-        (4, (0, 8), Level.WARN),
-        (8, (0, 8), Level.WARN),
+        (4, (0, 8), Level.WRONG),
+        (8, (0, 8), Level.WRONG),
         (4, (2, 8), Level.NOTE),
         (8, (0, 0), Level.NOTE),
     ],
 )
 def test_divergence_against_the_controls_floor(differing: int, floor: tuple[int, int], level: Level | None) -> None:
-    """A warning only where it is more than what the control does to itself: 3 of 8 against 0 of 8 has p 0.10, 4 has
+    """Wrong only where it is more than what the control does to itself: 3 of 8 against 0 of 8 has p 0.10, 4 has
     0.04; with 2 of 8 as floor 4 says nothing; without a floor nothing is held against a config."""
     same = {f"p{n}": "x" for n in range(8)} | {"never asked": "y"}
     found = compare_texts(answers(8, differing), control(same, *floor))

@@ -158,6 +158,32 @@ def test_a_rate_in_words() -> None:
     assert "TTFT from the due time p99 990.0 ms" in line
 
 
+def test_the_round_trip_stands_beside_the_ttft_of_a_rate() -> None:
+    """In the verdict: of several repeats the median."""
+    assert list(rate_words([open_level(round_trip_ms=30.0), open_level(round_trip_ms=32.0)])) == [
+        "6.7 tok/s at 1/s constant, TTFT p99 990 ms with a round trip of 31 (⚠ 2 of 6 requests held at the cap of 2)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("uses", "words"),
+    [
+        ((0, 0, 1, 2), "TTFT cold p50 1000.0 p99 1000.0 ms, warm p50 500.0 p99 500.0 ms (round trip 12.3)"),
+        ((1, 1, 1, 1), "TTFT warm p50 750.0 p99 1000.0 ms (round trip 12.3)"),
+        ((0, 0, 0, 0), "TTFT p50 750.0 p99 1000.0 ms (round trip 12.3)"),
+        ((None, None, 1, 2), "TTFT p50 1000.0 p99 1000.0 ms, warm p50 500.0 p99 500.0 ms (round trip 12.3)"),
+    ],
+)
+def test_cold_and_warm_are_told_apart_in_words(uses: tuple[int | None, ...], words: str) -> None:
+    """The two are never one figure, whatever is known of the first uses."""
+    sent = [
+        request(3.0 * place, [(3.0 * place + first, 1), (3.0 * place + 2, 9)], 3.0 * place + 2, asked_before=before)
+        for place, (first, before) in enumerate(zip((1.0, 1.0, 0.5, 0.5), uses, strict=True))
+    ]
+    level = LoadedLevel(ClosedLoop(1), summarise_level(sent, 11.0, 1), tuple(sent), round_trip_s=0.0123).to_json()
+    assert words in level_words(level, level["round_trip_ms"])
+
+
 def test_closed_levels_have_no_rate_words() -> None:
     """They are told by their own names."""
     level = LoadedLevel(ClosedLoop(2), summarise_level(TWO_STREAMS, 10.0, 2), tuple(TWO_STREAMS)).to_json()

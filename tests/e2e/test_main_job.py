@@ -106,6 +106,27 @@ def test_a_killed_runner_loses_nothing(cli: Cli, moment: str) -> None:
     wait_for(lambda: cli.engine_pids() == [], what="no engine left")
 
 
+def test_the_engine_of_a_killed_runner_is_adopted_when_the_queue_goes_on(cli: Cli) -> None:
+    """It is not loaded a second time: the same process serves the new attempt, and is ended behind it."""
+    cli.profile(f"{THREE[0]} passes=throughput", scale=0.2)
+    with cli.start("run", "e2e", "--json") as run:
+        assert run.stdout is not None
+        next(line for line in run.stdout if json.loads(line)["kind"] == "request")
+        run.send_signal(signal.SIGKILL)
+        run.wait(10)
+    before = cli.engine_pids()
+    assert before, "the engine outlives its console"
+    with cli.start("run", "e2e", "--resume", "--json") as resumed:
+        assert resumed.stdout is not None
+        told = map(json.loads, resumed.stdout)
+        ready = next(event for event in told if event["kind"] == "ready" and event["attempt"] == 2)
+        assert ready["kept"]
+        assert cli.engine_pids() == before
+        assert [event["outcome"] for event in told if event["kind"] == "experiment_finished"] == ["passed"]
+        assert resumed.wait(30) == 0
+    wait_for(lambda: cli.engine_pids() == [], what="no engine left")
+
+
 def test_one_failed_experiment_is_recorded_and_the_queue_goes_on(cli: Cli) -> None:
     """Out of memory at load has its cause, evidence and advice; the next experiment runs."""
     cli.profile("add b=8 B=12 arg.fail=oom-at-load", "add b=8 B=12 passes=throughput")

@@ -189,8 +189,10 @@ class ScriptedTracker:
         self._fate = fate
         self._looks = 0
         self.facts = BootFacts(block_size=8)
+        self.spoke_at: float | None = None
 
     def feed(self, data: bytes, at: float) -> list[str]:
+        self.spoke_at = at
         return ["[2026-12-02 14:00:00 TP0] Load weight begin."]
 
     @property

@@ -58,16 +58,16 @@ def context(server: Server, heard: list[tuple[RequestRecord, int, int]] | None =
 
 
 async def test_throughput_levels() -> None:
-    """Warm-up first and uncounted, then each level over the same prompts, cycled; progress is told each time."""
+    """Warm-up first, in each level's width and uncounted; then each level over the same prompts, cycled."""
     plan = ThroughputPass(concurrency=[1, 2], requests=4, max_tokens=32, warmup=1)
     measure = ThroughputMeasure(plan, PROMPTS, Objectives(ttft_s=60))
     heard: list[tuple[RequestRecord, int, int]] = []
     async with serving(answering(words)) as server:
         result = await measure.run(context(server, heard))
     asked = [request.body["id"] for request in server.requests]
-    assert asked[:2] == ["warm-up:p0", "warm-up:p1"]
-    assert asked[2:6] == ["p0", "p1", "p2", "p0"]
-    assert sorted(asked[6:]) == ["p0", "p0", "p1", "p2"]
+    assert asked[:3] == ["warm-up:p0", "warm-up:p0", "warm-up:p1"]
+    assert asked[3:7] == ["p0", "p1", "p2", "p0"]
+    assert sorted(asked[7:]) == ["p0", "p0", "p1", "p2"]
     assert [told[1:] for told in heard] == [(n, 8) for n in range(1, 9)]
     assert [told[0] for told in heard] == list(result.records)
     one, two = result.summary["levels"]
@@ -116,7 +116,7 @@ async def test_cache_is_flushed_before_each_level() -> None:
     plan = ThroughputPass(concurrency=[1, 2], requests=3, max_tokens=32, warmup=1)
     async with serving(answering(words)) as server:
         result = await ThroughputMeasure(plan, PROMPTS, Objectives()).run(context(server, flush=flush))
-    assert flushed == [2, 5]
+    assert flushed == [3, 6]
     assert result.summary["cache_flushed"] is False
 
 
@@ -145,7 +145,7 @@ async def test_coding_pass(sandbox: LocalSandbox) -> None:
         result = await CodingMeasure(plan, TASKS, sandbox).run(context(server))
     summary = result.summary
     assert [request.body["id"] for request in server.requests] == ["warm-up:add", "add", "neg"]
-    assert [request.body["max"] for request in server.requests] == [64, 99, 99]
+    assert [request.body["max"] for request in server.requests] == [99, 99, 99]
     assert server.most_open == 1
     assert (summary["passed"], summary["total"], summary["graded"]) == (1, 2, True)
     assert [task["verdict"] for task in summary["tasks"]] == ["passed", "failed"]
@@ -222,7 +222,7 @@ async def test_quality_pass_asks_twice_and_sees_loops() -> None:
     measure = QualityMeasure(QualityPass(min_tau=3.0), PROMPTS, Control("E1", {"p1": "answer 0 to p1", "p2": "else"}))
     async with serving(answering(reply)) as server:
         summary = (await measure.run(context(server))).summary
-    assert [request.body["id"] for request in server.requests] == ["p0", "p1", "p2"] * 2
+    assert [request.body["id"] for request in server.requests] == ["warm-up:p0", *["p0", "p1", "p2"] * 2]
     assert (summary["self_divergence"], summary["control"]) == ({"differing": 2, "of": 3}, "E1")
     assert summary["min_tau"] == 3.0
     assert {finding["code"] for finding in summary["findings"]} == {"garbage", "diverged"}

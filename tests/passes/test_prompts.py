@@ -76,3 +76,10 @@ def test_empty_and_broken_files(tmp_path: Path) -> None:
     for file, words in ((empty, "holds no entries"), (broken, "cannot be read")):
         with pytest.raises(UsageError, match=words):
             load_suite(str(file))
+
+
+def test_the_agentic_set_is_longer_than_a_drafters_window() -> None:
+    """At least four transcripts, two of them of 10 kB or more: over 2,048 tokens at five characters a token."""
+    sizes = sorted(len(prompt.text.encode()) for prompt in load_prompts("agentic", 96))
+    assert len(sizes) >= 4
+    assert sizes[-2] > 5 * 2048

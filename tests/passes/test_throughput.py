@@ -1,5 +1,6 @@
 """The throughput pass beyond its levels: rates, exact lengths, the engine's own counters, the clock."""
 
+import asyncio
 import itertools
 import json
 from collections.abc import Awaitable, Callable
@@ -81,12 +82,46 @@ async def test_a_level_that_was_cut_short_is_named() -> None:
 
 
 async def test_rates_alone() -> None:
-    """A pass need not hold a concurrency; the warm-up then is one stream."""
+    """A pass need not hold a concurrency; the warm-up then is a burst, of what could be in flight."""
     plan = measure(concurrency=[], rate=[0.01], requests=2, warmup=1)
     async with serving(answering(eight_words)) as server:
         result = await plan.run(context(server, clock=VirtualClock()))
-    assert [request.body["id"] for request in server.requests] == ["warm-up:p0", "p0", "p1"]
+    asked = [request.body["id"] for request in server.requests]
+    assert (sorted(asked[:2]), asked[2:]) == (["warm-up:p0", "warm-up:p1"], ["p0", "p1"])
     assert result.summary["failed"] == 0
+
+
+@pytest.mark.parametrize(
+    ("plan", "widths"),
+    [
+        ({"concurrency": [1, 3]}, [1, 3]),
+        ({"concurrency": [], "rate": [2.0], "requests": 40}, [16]),
+        ({"concurrency": [], "rate": [2.0], "requests": 40, "max_in_flight": 5}, [5]),
+        ({"concurrency": [1], "rate": [1.0, 2.0], "requests": 4}, [1, 4]),
+    ],
+)
+async def test_the_warm_up_has_the_shape_of_what_is_measured(plan: dict[str, Any], widths: list[int]) -> None:
+    """As many streams as each level has, a burst for rates, and answers as long as the measured ones."""
+    bounds = list(itertools.accumulate(widths))
+    gates = [asyncio.Event() for _ in widths]
+    seen: list[int] = []
+
+    async def reply(request: Request, send: Send) -> None:
+        number = len(server.requests)
+        group = next((index for index, bound in enumerate(bounds) if number <= bound), None)
+        if group is not None:
+            if number == bounds[group]:
+                seen.append(server.open_now)
+                gates[group].set()
+            async with asyncio.timeout(5):
+                await gates[group].wait()
+        await answering(eight_words)(request, send)
+
+    async with serving(reply) as server:
+        await measure(**{"warmup": 1, "requests": 4} | plan).run(context(server, clock=VirtualClock()))
+    warm = [request.body for request in server.requests if request.body["id"].startswith("warm-up:")]
+    assert seen == widths
+    assert [body["max"] for body in warm] == [8] * sum(widths)
 
 
 async def test_exact_lengths() -> None:

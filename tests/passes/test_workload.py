@@ -4,18 +4,20 @@ from pathlib import Path
 
 import pytest
 
+from ddconsole.core.boots import same_work
 from ddconsole.core.errors import UsageError
 from ddconsole.core.profile import Profile, SharedPrefix
 from ddconsole.demo.decode import autoregressive
 from ddconsole.demo.language import load_language
-from ddconsole.passes.prompts import load_prompts
+from ddconsole.passes import workload
+from ddconsole.passes.prompts import CODING_SUITES, PROMPT_SETS, load_prompts
 from ddconsole.passes.shared_prefix import shared_prefix_prompts
-from ddconsole.passes.workload import prompts_key, prompts_of, workload_of
+from ddconsole.passes.workload import prompts_key, prompts_of, shipped_key, suite_key, workload_of
 
 
-def profile(**workload: object) -> Profile:
+def profile(**section: object) -> Profile:
     engine = {"command": ["x"], "model": "m"}
-    return Profile.model_validate({"schema": "1", "host": "h", "engine": engine, "workload": workload})
+    return Profile.model_validate({"schema": "1", "host": "h", "engine": engine, "workload": section})
 
 
 def test_a_shipped_set_is_its_name() -> None:
@@ -25,6 +27,25 @@ def test_a_shipped_set_is_its_name() -> None:
         "temperature": 0.5,
         "thinking": True,
     }
+
+
+def test_an_edited_shipped_set_is_another_workload(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results that name no hash are of the first content: they pair with it, and not with what was made of it."""
+    first = workload_of(profile(prompts="code"))
+    monkeypatch.setitem(workload.FIRST_CONTENT, "code", "0" * 12)
+    monkeypatch.setitem(workload.FIRST_CONTENT, "small", "0" * 12)
+    edited = workload_of(profile(prompts="code"))
+    assert first.prompts == "code"
+    assert edited.prompts.startswith("code#")
+    assert same_work({"workload": first.to_json()}) != same_work({"workload": edited.to_json()})
+    assert suite_key("small").startswith("small#")
+
+
+@pytest.mark.parametrize("name", [*PROMPT_SETS, *CODING_SUITES])
+def test_every_shipped_file_has_its_first_content_on_record(name: str) -> None:
+    """A set that ships without one would be keyed by a hash that older results lack."""
+    assert len(workload.FIRST_CONTENT[name]) == workload.DIGEST_DIGITS
+    assert shipped_key(name).partition("#")[0] == name
 
 
 def test_a_file_is_its_content(tmp_path: Path) -> None:

@@ -13,11 +13,18 @@ LEVEL: dict[str, Any] = {
     "concurrency": 4, "requests": 9, "failed": 1, "wall_s": 10.0, "prompt_tokens": 100, "completion_tokens": 1000,
     "output_tok_s": 100.0, "requests_per_s": 0.8, "tok_s_decode": 30.0, "tau": 4.2, "step_ms": 31.0,
     "ttft_ms": {"n": 8, "mean": 50.0, "p50": 49.0, "p90": 60.0, "p95": 61.0, "p99": 62.0},
-    "ttfo_ms": None,
+    "ttfo_ms": {"n": 8, "mean": 80.0, "p50": 79.0, "p90": 85.0, "p95": 86.0, "p99": 87.0},
     "tpot_ms": {"n": 8, "mean": 7.0, "p50": 6.9, "p90": 8.0, "p95": 8.1, "p99": 8.2},
     "itl_ms": {"n": 90, "mean": 7.1, "p50": 6.0, "p90": 9.0, "p95": 9.5, "p99": 9.9},
     "e2e_ms": {"n": 8, "mean": 900.0, "p50": 890.0, "p90": 1000.0, "p95": 1010.0, "p99": 1020.0},
+    "goodput_per_s": 0.7, "tok_s_e2e": 28.0, "prefix": "cold", "cold": 3, "warm": 5, "round_trip_ms": 12.5,
+    "ttft_warm_ms": {"n": 5, "mean": 20.0, "p50": 19.0, "p90": 22.0, "p95": 23.0, "p99": 24.0},
     "client_cpu_share": 0.05, "client_saturated": False,
+}  # fmt: skip
+
+CHECK: dict[str, Any] = {
+    "name": "τ", "ours": 4.2, "theirs": 4.9, "off_pct": 16.67, "source": "decode lines", "scope": "9 windows",
+    "allowed": [3.78, 4.62], "agrees": False,
 }  # fmt: skip
 
 WOBBLE = (0.03, -0.03, 0.02, -0.02, 0.01, -0.01)
@@ -35,7 +42,10 @@ def entries(**changes: Any) -> list[Entry]:
     ]
     return [
         Entry(
-            item, {"profile_digest": "abc", "ddconsole": "0.1"}, {"throughput": [{"levels": [LEVEL]}]}, {"boot": 400.0}
+            item,
+            {"profile_digest": "abc", "ddconsole": "0.1"},
+            {"throughput": [{"levels": [LEVEL], "cross_check": [CHECK], "round_trip_ms": 12.5}]},
+            {"boot": 400.0},
         )
         for item in compared(items, 8)
     ]

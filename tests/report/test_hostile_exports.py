@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 from fakes.hostile import HOSTILE, harmful
+from report.books import LEVEL
 
 from ddconsole.cli.results.export import FORMATS, NAMINGS, _text
 from ddconsole.report.book import Book
@@ -47,6 +49,8 @@ def hostile_book(make: Callable[..., Book], word: str) -> Book:
     item: dict[str, Any] = dict(made.entries[-1].item)
     item["config"] = item["config"] | {"args": {word or "x": word}}
     made.entries[-1].item.update(item)
+    check = {"name": word, "ours": 1.0, "theirs": 2.0, "off_pct": 100.0, "source": word, "scope": word, "agrees": False}
+    made.entries[-1].passes[word] = [{"levels": [LEVEL | {"label": word}], "cross_check": [check]}]  # type: ignore[index]
     made.entries[-1].recipe.update({"command": word, "env": {word: word}})  # type: ignore[attr-defined]
     return made
 
@@ -66,8 +70,9 @@ def is_number(cell: str) -> bool:
 
 
 def check_md(text: str) -> None:
-    table = [line for line in text.splitlines() if line.startswith("|")]
-    assert len({line.replace("\\|", "").count("|") for line in table}) == 1, "a cell broke its row"
+    for table in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
+        assert len({line.replace("\\|", "").count("|") for line in table.splitlines()}) == 1, "a cell broke its row"
+    assert text.count("\n| --- |") == 4, "a table is missing"
     assert "<script" not in text.replace("\\<", "")
     assert "](" not in text.replace("\\]", "")
 

@@ -77,7 +77,10 @@ def test_what_it_says(make: Callable[..., Book]) -> None:
         "estimate, not measured",
         "B 12 → 16: τ +4.3 %, step +10.7 %: lost",
         "164.3",  # τ 4.6 / 28.0 ms
-        "49.0 / 62.0",
+        "49.0 / 60.0 / 61.0 / 62.0(warm 19.0 / 22.0 / 23.0 / 24.0)(round trip 12.5)",
+        "79.0 / 85.0 / 86.0 / 87.0",  # TTFO
+        "100.00.800.70",  # output, requests and goodput a second, cell by cell
+        "+16.7 %⚠ disagreesdecode lines: 9 windows",
         '"profile_digest": "abc"',
         "drift: not looked for",
     ):

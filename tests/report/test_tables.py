@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,7 @@ def rows(text: str) -> list[dict[str, str]]:
 def test_csv_has_a_line_for_each_result(make: Callable[..., Book]) -> None:
     """Units in the names, nothing for what is unknown, intervals beside the figures."""
     found = rows(to_csv(make(tok_s_e2e=None, outcome="failed", failure={"cause": "gpu-oom", "what": "out of memory"})))
-    assert tuple(found[0]) == CSV_COLUMNS
+    assert tuple(found[0])[: len(CSV_COLUMNS)] == CSV_COLUMNS
     assert [row["id"] for row in found] == ["E1", "E2", "E3", "E4", "E5", "E6"]
     tree, failed = found[2], found[5]
     assert (tree["budget"], tree["verify_width"], tree["topk"], tree["algorithm"]) == ("12", "13", "6", "tree")
@@ -34,6 +35,32 @@ def test_csv_has_a_line_for_each_result(make: Callable[..., Book]) -> None:
         "2",
     )
     assert (failed["tok_s_e2e"], failed["failure_cause"]) == ("", "gpu-oom")
+
+
+def test_csv_has_columns_for_each_level(make: Callable[..., Book]) -> None:
+    """Under pass, load and figure; of several repeats their median; nothing where a result has no such level."""
+    made = make()
+    repeats = made.entries[0].passes["throughput"]
+    repeats.append({"levels": [LEVEL | {"output_tok_s": 110.0}], "round_trip_ms": 14.5})  # type: ignore[attr-defined]
+    rate = LEVEL | {"label": "2/s poisson", "concurrency": 0, "ttft_from_due_ms": {"p99": 75.0}}
+    made.entries[1].passes["throughput"][0]["levels"].append(rate)
+    one, two, *_ = rows(to_csv(made))
+    assert (one["throughput.c=4.output_tok_s"], two["throughput.c=4.output_tok_s"]) == ("105.0", "100.0")
+    assert (one["throughput.c=4.ttft_ms.p95"], one["throughput.c=4.ttft_warm_ms.p50"]) == ("61.0", "19.0")
+    assert (one["throughput.c=4.goodput_per_s"], one["throughput.c=4.ttfo_ms.p90"]) == ("0.7", "85.0")
+    assert two["throughput.2/s poisson.ttft_from_due_ms.p99"] == "75.0"
+    assert one["throughput.2/s poisson.output_tok_s"] == ""
+
+
+def test_the_round_trip_stands_beside_ttft(make: Callable[..., Book]) -> None:
+    """Of the requests that the result's TTFT is of."""
+    made = make()
+    level = LEVEL | {"concurrency": 1, "sums": {"requests": 3}}
+    for place, trip in enumerate((12.5, 14.5)):
+        made.entries[place].passes["throughput"][0].update(levels=[level], round_trip_ms=trip)  # type: ignore[attr-defined]
+    found = rows(to_csv(made))
+    assert [row["round_trip_ms"] for row in found[:3]] == ["12.5", "14.5", ""]
+    assert list(found[0]).index("round_trip_ms") == list(found[0]).index("ttft_p50_ms") + 1
 
 
 @pytest.mark.parametrize(
@@ -62,9 +89,11 @@ def test_markdown_is_a_table_with_its_findings(make: Callable[..., Book]) -> Non
     """Every row as wide as the head; plateau and step cost above, definitions below."""
     text = to_markdown(make())
     lines = text.splitlines()
-    table = [line.replace(r"\|", "") for line in lines if line.startswith("|")]
-    assert {line.count("|") for line in table} == {11}
-    assert len(table) == 2 + 6
+    tables = [part.splitlines() for part in re.findall(r"(?:^\|.*\n)+", text.replace(r"\|", ""), flags=re.MULTILINE)]
+    assert [{line.count("|") for line in table} for table in tables] == [{11}, {12}, {9}, {9}]
+    assert [len(table) for table in tables] == [2 + 6] * 4
+    assert "| E2 | throughput 1 | c=4 | 9 (1 failed) | 100.0 | 0.80 | 0.70 |" in text
+    assert "| E2 | throughput 1 | τ | 4.2 | 4.9 | +16.7 % | ⚠ disagrees | decode lines: 9 windows |" in text
     assert any("plateau, no winner: E3, E4 are not distinguishable" in line for line in lines)
     assert any("estimate, not measured" in line for line in lines)
     assert "intervals are 95 %" in text
@@ -84,7 +113,7 @@ def test_json_is_read_again_by_import(make: Callable[..., Book]) -> None:
 
 def test_names_of_aiperf() -> None:
     """Its statistics blocks where it is the same quantity; latency to the last token and goodput are not."""
-    found = aiperf_level(LEVEL)
+    found = aiperf_level(LEVEL | {"ttfo_ms": None})
     assert found["request_count"] == {"unit": "requests", "avg": 8}
     assert found["output_token_throughput"] == {"unit": "tokens/sec", "avg": 100.0}
     assert found["inter_token_latency"] == {

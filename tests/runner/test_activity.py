@@ -14,7 +14,7 @@ from fakes.clock import VirtualClock
 from ddconsole.adapters.local import LocalHost
 from ddconsole.core.errors import UnreachableError
 from ddconsole.core.ports import Completed, Launched
-from ddconsole.runner.activity import LOOK_EVERY_S, Activity, bytes_read
+from ddconsole.runner.activity import GROWN_BYTES, LOOK_EVERY_S, Activity, io_of
 
 LAUNCHED = Launched("process", 42, 42, 1, "b", "t0ken", "/l", "/s", 30000)
 READER = """
@@ -23,13 +23,14 @@ if os.fork():
     os.wait()
 else:
     data = open(sys.argv[1], "rb").read()
+    open(sys.argv[1] + ".copy", "wb").write(data[:2_000_000])
     print("read", len(data), flush=True)
     sys.stdin.read()
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="the GPU host has /proc with I/O counters")
-async def test_what_children_read_is_counted(tmp_path: Path) -> None:
+async def test_what_children_read_and_write_is_counted(tmp_path: Path) -> None:
     """Eight schedulers load, not the root: all processes of the launch's session are added up."""
     file = tmp_path / "shard"
     file.write_bytes(os.urandom(3_000_000))
@@ -41,10 +42,12 @@ async def test_what_children_read_is_counted(tmp_path: Path) -> None:
     try:
         assert process.stdout is not None
         assert await process.stdout.readline() == b"read 3000000\n"
-        read = await bytes_read(host, Launched("process", process.pid, process.pid, 1, "b", "t", "/l", "/s", 1))
-        assert read is not None
-        assert 3_000_000 <= read < 300_000_000
-        assert await bytes_read(host, Launched("process", 2**22 + 1, 1, 1, "b", "t", "/l", "/s", 1)) is None
+        io = await io_of(host, Launched("process", process.pid, process.pid, 1, "b", "t", "/l", "/s", 1))
+        assert io is not None
+        assert 3_000_000 <= io.read < 300_000_000
+        assert io.written is not None
+        assert 2_000_000 <= io.written < 100_000_000
+        assert await io_of(host, Launched("process", 2**22 + 1, 1, 1, "b", "t", "/l", "/s", 1)) is None
     finally:
         assert process.stdin is not None
         process.stdin.close()
@@ -116,3 +119,27 @@ def test_telemetry_that_comes_late_counts_from_its_first_sample() -> None:
     assert activity.grown_mib == 0
     gpu.append(700)
     assert activity.grown_mib == 200
+
+
+class Writer(Host):
+    """Answers with what was written so far; nothing was read."""
+
+    async def run(self, argv: Any, *, stdin: bytes = b"", timeout: float = 30.0) -> Completed:
+        return Completed(0, f"0 0 0 {self._counts.pop(0)}\n")
+
+
+async def test_files_that_grow_are_a_sign_of_life_and_a_log_is_none() -> None:
+    """A download writes many megabytes; lines of a log that a hung engine still writes are kilobytes."""
+    clock = VirtualClock()
+    first, log, much = 5_000_000_000, 5_000_400_000, 5_000_000_000 + GROWN_BYTES
+    activity = activity_of(Writer(first, log, much, much), clock, [None])
+    grew = []
+    for _ in range(4):
+        await activity.look()
+        grew.append(activity.grew_at)
+        clock.seconds += LOOK_EVERY_S
+    assert grew == [None, None, 1010.0, 1010.0]
+    assert activity.grows
+    assert "5.0 GB written" in activity.words()
+    clock.seconds += 30.0
+    assert not activity.grows

@@ -14,10 +14,11 @@ from ddconsole.runner.boot_progress import ProgressTeller
 from ddconsole.runner.estimates import phase_medians
 
 
-def teller_of(progress: BootProgress, *, last_byte_at: float = 1000.0) -> tuple[ProgressTeller, Any]:
+def teller_of(progress: BootProgress, *, spoke_at: float = 1000.0) -> tuple[ProgressTeller, Any]:
     """A teller over a log that stands at `progress`."""
-    follower: Any = SimpleNamespace(tracker=SimpleNamespace(progress=progress), last_byte_at=last_byte_at)
+    follower: Any = SimpleNamespace(tracker=SimpleNamespace(progress=progress), spoke_at=spoke_at)
     activity: Any = SimpleNamespace(read=310_000_000_000, per_s=8.5e8, gpu_mib=lambda: 52_000, grown_mib=48_000)
+    activity.grows = False
     past = phase_medians([{"load_target": 370.0}, {"load_target": 374.0, "kv": 2.0}, {"load_target": 380.0}])
     return ProgressTeller(PROFILE, follower, activity, 480.0, past, began=1000.0), follower
 
@@ -25,7 +26,7 @@ def teller_of(progress: BootProgress, *, last_byte_at: float = 1000.0) -> tuple[
 def test_a_silent_stretch_is_told_with_all_that_is_known() -> None:
     """Age of the last byte and its limit, bytes, GPU memory, what the phase took before, who is waited for."""
     silent = BootProgress(Phase.LOAD_TARGET, target=ShardBar(64, 64, 0.0), waits_for=("TP3",))
-    teller, _ = teller_of(silent, last_byte_at=1362.0)
+    teller, _ = teller_of(silent, spoke_at=1362.0)
     teller.body(1027.0)
     body = teller.body(1400.0)
     assert (body.silent_s, body.stall_s) == (38.0, 30.0)

@@ -40,7 +40,7 @@ class BusyPass(ScriptedPass):
 
     async def run(self, context: PassContext) -> PassResult:
         journal = self.world.console._journal
-        journal.under_load.take([GpuSample(0, utilization_pct=95.0, pcie_gen=3, pcie_width=16)])
+        journal.under_load.take([GpuSample(0, utilization_pct=95.0, pcie_gen=3, pcie_width=16, sm_clock_mhz=2100)])
         return await super().run(context)
 
 
@@ -53,6 +53,7 @@ async def test_links_under_load_are_kept_and_a_slow_one_is_told(world: Opened) -
         await w.add(tree(12))
         await w.drain()
         assert facts(w, "E1")["pcie_under_load"] == [{"index": 0, "gen": 3, "width": 16}]
+        assert facts(w, "E1")["sm_clock_under_load"] == [{"index": 0, "low_mhz": 2100, "high_mhz": 2100}]
         found = [body for body in w.of(events.FindingSeen) if body.code == "pcie-slow"]  # type: ignore[attr-defined]
         assert [body.text for body in found] == [  # type: ignore[attr-defined]
             "PCIe stayed below its best under load: card 0 gen 3 of 5"

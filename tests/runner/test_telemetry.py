@@ -11,9 +11,10 @@ import pytest
 from fakes.clock import VirtualClock
 
 from ddconsole.core.errors import HostError
-from ddconsole.core.events import GpuSampled
+from ddconsole.core.events import GpuSampled, Warned
 from ddconsole.core.gpu import QUERY_FIELDS
 from ddconsole.core.gpu_load import LinksUnderLoad
+from ddconsole.core.ports import Completed
 from ddconsole.runner.telemetry import LAST_RETRY_S, SILENT_S, watch_gpus
 
 HANG = None
@@ -66,6 +67,9 @@ class Run:
         self.clock.busy -= 1
 
 
+MEMINFO = "MemTotal:       127600748 kB\nMemAvailable:   118566368 kB\n"
+
+
 class World:
     """A host that plays its runs in order, and the journal and session around the loop."""
 
@@ -76,6 +80,9 @@ class World:
         self.streams: list[Run] = []
         self.started_at: list[float] = []
         self.shown: list[GpuSampled] = []
+        self.posted: list[Warned] = []
+        self.asked: list[tuple[str, ...]] = []
+        self.meminfo: str | Exception = MEMINFO
         self.under_load = LinksUnderLoad()
         self.over = asyncio.Event()
 
@@ -94,8 +101,17 @@ class World:
     async def on_host(self, step: Callable[[Any], Awaitable[Any]]) -> Any:
         return await step(self)
 
+    async def run(self, argv: Sequence[str], *, stdin: bytes = b"", timeout: float = 30.0) -> Completed:
+        self.asked.append(tuple(argv))
+        if isinstance(self.meminfo, Exception):
+            raise self.meminfo
+        return Completed(0, self.meminfo)
+
     def show(self, body: GpuSampled) -> None:
         self.shown.append(body)
+
+    def post(self, body: Warned) -> None:
+        self.posted.append(body)
 
     async def play(self) -> World:
         """Until all runs are over and one more was asked for."""
@@ -187,3 +203,46 @@ async def test_links_are_read_while_the_cards_work() -> None:
     """For the record of the attempt."""
     world = await World([TICK, TICK]).play()
     assert world.under_load.to_json() == [{"index": n, "gen": 5, "width": 16} for n in (0, 1)]
+
+
+async def test_a_number_that_is_none_is_warned_of_once_over_all_runs() -> None:
+    """Once for each card and field, however often it comes and however often nvidia-smi is started."""
+    odd = row(0, **{"utilization.gpu": "9223372036854776000"}) + row(1, **{"power.draw": "-4"})
+    world = await World([odd, odd, odd], [odd, odd]).play()
+    assert [body.text.split(" is outside")[0] for body in world.posted] == [
+        "GPU 0: nvidia-smi's utilization.gpu 9223372036854776000",
+        "GPU 1: nvidia-smi's power.draw -4",
+    ]
+    assert world.shown[-1].gpus[0]["utilization_pct"] is None
+    assert world.shown[-1].gpus[1]["power_w"] is None
+
+
+UNIFIED = row(0, name="NVIDIA GB10", **{"memory.used": "[N/A]", "memory.total": "[N/A]"})
+
+
+async def test_a_card_without_memory_of_its_own_shows_the_hosts_read_now_and_then() -> None:
+    """Not with every tick, and with its source."""
+    world = await World([UNIFIED, 1.0, UNIFIED, 1.0, UNIFIED, 1.0, UNIFIED, 1.0, UNIFIED]).play()
+    card = world.shown[-1].gpus[0]
+    assert (card["memory_total_mib"], card["memory_used_mib"], card["memory_source"]) == (
+        124_610,
+        8_822,
+        "/proc/meminfo",
+    )
+    assert world.asked == [("cat", "/proc/meminfo")] * 2
+
+
+async def test_memory_of_the_host_that_cannot_be_read_is_unknown() -> None:
+    """The card is shown all the same."""
+    world = World([UNIFIED, UNIFIED])
+    world.meminfo = HostError("`cat` did not end within 5 s")
+    card = (await world.play()).shown[-1].gpus[0]
+    assert (card["utilization_pct"], card["memory_total_mib"], card["memory_source"]) == (90, None, None)
+
+
+async def test_a_card_with_memory_of_its_own_never_has_the_hosts_asked() -> None:
+    """Whatever it says of itself: here its cells are unreadable."""
+    hidden = row(0, **{"memory.used": "[N/A]", "memory.total": "[N/A]"})
+    world = await World([hidden, hidden]).play()
+    assert world.asked == []
+    assert world.shown[-1].gpus[0]["memory_total_mib"] is None

@@ -116,9 +116,9 @@ async def test_what_an_edit_changes_is_in_its_preview() -> None:
         write(app, 'edit E3 note="the wide one"')
         await until(pilot, lambda: "“the wide one”" in said(app), "the note")
         write(app, "edit E3 repeats=3")
-        await until(pilot, lambda: re.search(r"edit E3 repeats=3 · \S+ min more", said(app)) is not None, "the price")
+        await until(pilot, lambda: re.search(r"edit E3 repeats=3 · \S+ min more", said(app)) is not None, "its price")
         write(app, "edit E1 passes=quality")
-        await until(pilot, lambda: re.search(r"edit E1 passes=quality · \S+ s more", said(app)) is not None, "the price of a pass")
+        await until(pilot, lambda: re.search(r"passes=quality · \S+ s more", said(app)) is not None, "a pass's price")
 
 
 async def test_a_refusal_while_typing_is_quiet_and_enter_makes_it_loud() -> None:

@@ -28,7 +28,7 @@ ITEMS = queue_document("E14")["items"]
         ("after b=16 B=m", ["match"]),
         ("move E15 ", ["E16", "E17", "E18", "S2", "top", "up", "down", "bottom"]),
         ("move E15 t", ["top"]),
-        ("order ", ["restarts", "information"]),
+        ("order ", ["restarts", "information", "drift"]),
         ("undo ", []),
         ("xyz ", []),
     ],

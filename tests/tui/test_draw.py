@@ -6,11 +6,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from fakes.results import measured
 from tui.scenes import FAILURE, SCENES, recorded
 from tui.story import START, Story, queue_document, result, tree
 
 from ddconsole.core import events
+from ddconsole.core.compare import compared
 from ddconsole.runner.feed import Feed, View
+from ddconsole.tui.draw.details import details_lines
 from ddconsole.tui.draw.gpus import gpus, layout
 from ddconsole.tui.draw.header import Place, header
 from ddconsole.tui.draw.outcome import failure_lines, notice_lines
@@ -178,7 +181,7 @@ def test_results_are_newest_first_and_a_failure_has_its_cause_for_numbers() -> N
     """Numbers where there are some, the cause where there are none."""
     feed = Feed()
     failure = {"cause": "gpu-oom", "what": "", "evidence": [], "advice": ""}
-    versus = {"id": "E1", "delta_pct": 1.0, "ci_pct": 3.0}
+    versus = {"id": "E1", "delta_pct": 1.0, "ci_pct": 3.0, "boots": [1, 3]}
     feed.load_results([
         result("E1", tree(8, 12), 131.24, 3.9, vs_reference=versus),
         result("E2", tree(8, 64), None, None, outcome="failed", failure=failure, coding=None),
@@ -187,12 +190,27 @@ def test_results_are_newest_first_and_a_failure_has_its_cause_for_numbers() -> N
     assert failed.text is not None
     assert "✘ failed  gpu-oom" in failed.text.plain
     assert failed.cells["tok_s"].plain == "–"
-    assert [passed.cells[key].plain for key in ("tok_s", "tau", "coding", "vs")] == [
+    assert [passed.cells[key].plain for key in ("tok_s", "tau", "coding", "vs", "vs_tight")] == [
         "131.2",
         "3.90",
         "5/5",
-        "+1.0 ±3.0%",
+        "+1.0 ±3.0% 1+3",
+        "+1.0±3.0 1+3",
     ]
+
+
+def test_details_say_in_words_what_is_not_told_apart_and_what_is_a_plateau() -> None:
+    """With the boots of both: colour and a ± alone say neither."""
+    chain = measured("E1", 100.0, budget=None, noise=(0.1, -0.1))
+    near = measured("E2", 101.0, budget=12, noise=(-0.1, 0.1), hour=1)
+    slow = measured("E3", 60.0, budget=16, hour=2)
+    shown = compared([chain, near, slow])
+    text = plain(details_lines({"id": "E2", "passes": ["coding"]}, shown, 200))
+    assert "not distinguishable from E1: " in text
+    assert "(6 prompts, 1 + 1 boots)" in text
+    assert "plateau, no winner: E2, E1 are not distinguishable" in text
+    assert "slower than E1: " in plain(details_lines({"id": "E3"}, shown, 200))
+    assert "standing" not in plain(details_lines({"id": "E9"}, shown, 200))
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 120, 200])
@@ -231,3 +249,35 @@ def test_one_matter_is_one_notice_whoever_noticed_it() -> None:
     assert [line.plain.rstrip() for line in notice_lines(feed.view, 80)] == ["⚠ trained at 8, runs at 16"]
     feed.publish(events.Event(1, START, events.FindingSeen("warn", "trained-block-size", "accepts less", ""), id="E1"))
     assert [line.plain.rstrip() for line in notice_lines(feed.view, 80)] == ["⚠ accepts less"]
+
+
+def booting(**told: Any) -> str:
+    """The panel of a boot of which this was told."""
+    story, feed = Story(), Feed()
+    story.begin("E1", tree(8, 12))
+    story.tell(events.BootProgressed("init", **told))
+    for event in story.told:
+        feed.publish(event)
+    return plain(running(feed.view, START, 120, 12))
+
+
+def test_a_download_has_a_bar_of_its_own() -> None:
+    """By files where they are counted, with the bytes beside; by bytes alone; and nothing made up."""
+    bytes_ = {"bytes": 118_200_000_000, "bytes_total": 590_000_000_000}
+    both = booting(download={"files": 16, "files_total": 64} | bytes_, doing="downloading")
+    assert "▶ download" in both
+    assert "16/64 files 118 GB of 590 GB" in both
+    alone = booting(download={"files": None, "files_total": None} | bytes_, doing="downloading")
+    assert "118 GB of 590 GB" in alone
+    assert "files" not in alone
+    unknown = booting(download={"files": None, "files_total": None, "bytes": 0, "bytes_total": None})
+    assert "▶ download" in unknown
+    assert "%" not in unknown
+
+
+def test_a_silence_has_its_limit_and_what_may_be_behind_it_and_the_boot_its_own() -> None:
+    """What looks like a hang may be a download without a bar; how long it is waited for is said."""
+    text = booting(silent_s=42.0, stall_s=300.0, limit_s=14_400.0, doing="downloading?, no progress reported")
+    assert "log silent for 42s of 5:00" in text
+    assert "downloading?, no progress reported" in text
+    assert "given up after 4 h" in text

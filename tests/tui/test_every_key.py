@@ -170,6 +170,9 @@ async def test_an_order_is_taken_only_by_enter() -> None:
         assert "saves 7 min" in screen_text(app)
         await pilot.press("right")
         await until(pilot, lambda: "● most telling first" in screen_text(app), "the other one")
+        await pilot.press("right")
+        await until(pilot, lambda: "● an anchor between" in screen_text(app), "the third one")
+        await until(pilot, lambda: "of the anchor" in screen_text(app), "what it adds")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, Dashboard), "back")
         assert desk.edits() == []

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from ddconsole.core.compare import Comparison
     from ddconsole.core.difference import Change
 
-PLAIN_FIGURES = (("ttft_p50_ms", "TTFT p50 ms"), ("tpot_p50_ms", "TPOT p50 ms"), ("boot_s", "boot s"))
+PLAIN_FIGURES = (
+    ("ttft_p50_ms", "TTFT p50 ms"), ("round_trip_ms", "of it round trip"), ("tpot_p50_ms", "TPOT p50 ms"),
+    ("boot_s", "boot s"),
+)  # fmt: skip
 """Figures that are shown side by side without an interval."""
 
 
@@ -38,7 +41,8 @@ def compare(profile: str, a: str, b: str, as_json: bool) -> None:
         if as_json:
             print_json(found)
             return
-        _print(mine, theirs, _changes(shelf, mine, theirs), _comparisons(shelf, mine, theirs))
+        plain = _plain_figures(shelf, mine, theirs)
+        _print(mine, theirs, _changes(shelf, mine, theirs), _comparisons(shelf, mine, theirs), plain)
         _print_curves(shelf, (mine, theirs))
 
 
@@ -55,12 +59,22 @@ def _document(shelf: Shelf, mine: dict[str, Any], theirs: dict[str, Any]) -> dic
             | ({} if found.get(figure.name) is None else found[figure.name].to_json())
             for figure in FIGURES
         }
-        | {name: {"a": mine.get(name), "b": theirs.get(name)} for name, _ in PLAIN_FIGURES},
+        | {name: {"a": a, "b": b} for name, _, a, b in _plain_figures(shelf, mine, theirs)},
         "coding": {"a": mine.get("coding"), "b": theirs.get("coding")},
         "where_the_time_goes": decomposition(found),
         "verdict": found["tok_s_e2e"].text if "tok_s_e2e" in found else None,
         "step_cost": [curve.to_json() for curve in _curves(shelf, (mine, theirs))],
     }
+
+
+def _plain_figures(
+    shelf: Shelf, mine: dict[str, Any], theirs: dict[str, Any]
+) -> list[tuple[str, str, float | None, float | None]]:
+    """(key, title, A's, B's) of what is shown without an interval."""
+    from ddconsole.core.tally import round_trip_ms
+
+    a, b = ({**item, "round_trip_ms": round_trip_ms(shelf.entry(item).passes)} for item in (mine, theirs))
+    return [(name, title, a.get(name), b.get(name)) for name, title in PLAIN_FIGURES]
 
 
 def decomposition(found: Mapping[str, Comparison]) -> str | None:
@@ -96,7 +110,11 @@ def _curves(shelf: Shelf, items: Sequence[Mapping[str, Any]]) -> list[Any]:
 
 
 def _print(
-    mine: Mapping[str, Any], theirs: Mapping[str, Any], changed: Sequence[Change], found: Mapping[str, Comparison]
+    mine: Mapping[str, Any],
+    theirs: Mapping[str, Any],
+    changed: Sequence[Change],
+    found: Mapping[str, Comparison],
+    plain: Sequence[tuple[str, str, float | None, float | None]],
 ) -> None:
     from ddconsole.cli.results.words import attempt_name, coding_score, label
     from ddconsole.cli.table import number, print_table
@@ -112,7 +130,7 @@ def _print(
         (one.title, number(mine.get(one.name), 2), number(theirs.get(one.name), 2), *_told(one, found.get(one.name)))
         for one in FIGURES
     ]
-    figures += [(title, number(mine.get(key), 2), number(theirs.get(key), 2), "", "") for key, title in PLAIN_FIGURES]
+    figures += [(title, number(one, 2), number(other, 2), "", "") for _, title, one, other in plain]
     figures.append(("coding", coding_score(mine), coding_score(theirs), "", ""))
     print_table(("at concurrency 1", a, b, "A against B", "which is"), figures, right=frozenset({a, b}))
     click.echo()

@@ -35,25 +35,35 @@ def plot(profile: str, kind: str, width: int | None, as_json: bool) -> None:
     with open_shelf(profile) as shelf:
         shown = [item for item in shelf.items if is_ranked(item) and item.get("tau")] if kind != "budget" else []
         curves = shelf.known.once(cost_curves) if kind != "speed" else ()
+        boots = [len(shelf.known.boots(item)) for item in shown]
         document = head(shelf.name, shelf.revision)
     if as_json:
-        points = [{key: item.get(key) for key in ("id", "attempt", "tau", "tok_s_e2e", "config")} for item in shown]
+        keys = ("id", "attempt", "tau", "tok_s_e2e", "config")
+        points = [
+            {key: item.get(key) for key in keys} | {"boots": count} for item, count in zip(shown, boots, strict=True)
+        ]
         print_json(document | {"speed": points, "step_cost": [curve.to_json() for curve in curves]})
         return
     inside = (width or min(shutil.get_terminal_size().columns, MOST_WIDTH)) - 12
     if kind != "budget":
-        _draw_speed(shown, inside)
+        _draw_speed(shown, boots, inside)
     if kind != "speed":
         _draw_curves(curves, inside)
 
 
-def _draw_speed(shown: Sequence[Mapping[str, Any]], width: int) -> None:
+def _draw_speed(shown: Sequence[Mapping[str, Any]], boots: Sequence[int], width: int) -> None:
+    """A point for each result; behind its rate how many boots its config has."""
     from ddconsole.cli.results.words import attempt_name, label
     from ddconsole.report.textplot import Point, scatter
 
     points = [
-        Point(item["tau"], item["tok_s_e2e"], f"{attempt_name(item):<6} {item['tok_s_e2e']:7.1f} tok/s  {label(item)}")
-        for item in shown
+        Point(
+            item["tau"],
+            item["tok_s_e2e"],
+            f"{attempt_name(item):<6} {item['tok_s_e2e']:7.1f} tok/s  "
+            f"{count} boot{' ' if count == 1 else 's'}  {label(item)}",
+        )
+        for item, count in zip(shown, boots, strict=True)
     ]
     for line in scatter(points, "τ (ΣC/ΣV)", "tok/s e2e at c=1", width=width):
         click.echo(clean(line))

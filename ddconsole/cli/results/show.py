@@ -97,13 +97,19 @@ def _print_result(document: Mapping[str, Any]) -> None:
 
 def _interval_lines(document: Mapping[str, Any]) -> list[str]:
     """The figures at concurrency 1 with their intervals, and what decode is made of."""
+    from ddconsole.core.boots import measurements_of
+
     item, intervals = document["item"], document["intervals"]
     words = [
         f"{title} {item[name]:.{digits}f} ({intervals[name][0]:.{digits}f} to {intervals[name][1]:.{digits}f})"
         for name, title, digits in (("tok_s_e2e", "tok/s e2e", 1), ("tau", "τ", 2), ("step_ms", "step ms", 1))
         if name in intervals
     ]
-    lines = [f"95 % at c=1: {', '.join(words)}"] if words else []
+    boots = len(measurements_of(item))
+    known = f"{boots} boot{'' if boots == 1 else 's'}" + (
+        "" if boots > 1 else ", so what a restart changes is not in it"
+    )
+    lines = [f"95 % at c=1: {', '.join(words)}; {known}"] if words else []
     tau, step, decode = item.get("tau"), item.get("step_ms"), item.get("tok_s_decode")
     if tau and step and decode:
         lines.append(f"decode {decode:.1f} tok/s ≈ τ {tau:.2f} / step {step:.1f} ms")

@@ -197,6 +197,14 @@ class BootTracker(Protocol):
         ...
 
     @property
+    def spoke_at(self) -> float | None:
+        """When the log last said something of itself; None before that.
+
+        Lines that only echo requests, our own probes above all, are no word of the engine's, and no sign of life.
+        """
+        ...
+
+    @property
     def progress(self) -> BootProgress:
         """Phases and bars so far."""
         ...

@@ -125,7 +125,8 @@ class Lease(Protocol):
 
         Raises:
             RefusedError: another console holds it; the text says which.
-            HostError: it cannot be written there.
+            UnwritableLeaseError: nobody else holds it, and it cannot be written there: enough to end what is ours.
+            HostError: whose it is cannot be told.
         """
         ...
 

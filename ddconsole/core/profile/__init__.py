@@ -6,65 +6,55 @@ these types turn it into numbers and flags, or refuse it.
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from ddconsole.core.config import TopkRule
 from ddconsole.core.profile.problems import InvalidProfileError, KeyPath, KeyRuleError, from_pydantic
 from ddconsole.core.profile.rules import broken_rules
+from ddconsole.core.profile.scalars import Flag, Model, Real, Whole, whole
+from ddconsole.core.profile.suites import (
+    QUICK_BOX_S,
+    CodingPass,
+    Limits,
+    Passes,
+    QualityPass,
+    Suite,
+    ThroughputPass,
+)
 
-TRUE_WORDS = frozenset({"true", "yes", "on"})
-FALSE_WORDS = frozenset({"false", "no", "off"})
-
-
-def _whole(value: Any) -> Any:
-    """A whole number as typed: `12`, `012` and `1e3` are decimal."""
-    if isinstance(value, str):
-        try:
-            number = float(value)
-        except ValueError:
-            raise ValueError("expected a whole number") from None
-        if not math.isfinite(number) or number != int(number):
-            raise ValueError("expected a whole number")
-        return int(number)
-    if isinstance(value, bool):
-        raise ValueError("expected a whole number")
-    return value
-
-
-def _real(value: Any) -> Any:
-    """A finite number as typed."""
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            raise ValueError("expected a number") from None
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("expected a finite number")
-    return value
-
-
-def _flag(value: Any) -> Any:
-    """true or false, in YAML's words."""
-    if isinstance(value, str):
-        word = value.lower()
-        if word in TRUE_WORDS | FALSE_WORDS:
-            return word in TRUE_WORDS
-        raise ValueError("expected true or false")
-    return value
-
-
-Whole = Annotated[int, BeforeValidator(_whole)]
-Real = Annotated[float, BeforeValidator(_real)]
-Flag = Annotated[bool, BeforeValidator(_flag)]
-
-
-class Model(BaseModel):
-    """Strict about keys; frozen, so that a profile never changes under a run."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+__all__ = [
+    "QUICK_BOX_S",
+    "STALL_DEFAULTS",
+    "AlgorithmKnob",
+    "CodingPass",
+    "EngineSection",
+    "Expect",
+    "Flag",
+    "InvalidProfileError",
+    "KeyPath",
+    "KeyRuleError",
+    "Knob",
+    "Knobs",
+    "LauncherSection",
+    "Limits",
+    "Model",
+    "Passes",
+    "Profile",
+    "QualityPass",
+    "Real",
+    "SecretSource",
+    "SharedPrefix",
+    "Suite",
+    "ThroughputPass",
+    "TopkKnob",
+    "Whole",
+    "WorkloadSection",
+    "key_help",
+    "known_keys",
+    "parse_profile",
+]
 
 
 class SecretSource(Model):
@@ -196,93 +186,6 @@ class WorkloadSection(Model):
     shared_prefix: SharedPrefix = Field(SharedPrefix(), description="what `prompts: shared-prefix` is made of")
 
 
-class CodingPass(Model):
-    """Tasks with hidden tests, graded in the sandbox on the console's machine."""
-
-    suite: str = Field("small", description="small, humaneval (an extra), or a JSONL file of tasks")
-    max_tokens: Whole = Field(1024, ge=1)
-    samples: Whole = Field(1, ge=1, le=1000, description="answers to each task; pass@1 is their unbiased mean")
-    grade_wall_s: Real = Field(10.0, gt=0, description="seconds that the tests of one answer may take")
-    grade_memory_mb: Whole = Field(512, ge=64, description="memory of each process that grades")
-    allow_no_isolation: Flag = False
-
-
-class ThroughputPass(Model):
-    """Requests at concurrency levels (closed loop), and then at rates (open loop)."""
-
-    concurrency: list[Annotated[Whole, Field(ge=1)]] = Field(
-        default_factory=lambda: [1], description="requests in flight, one level each; [] for rates alone"
-    )
-    rate: list[Annotated[Real, Field(gt=0)]] = Field(
-        default_factory=list,
-        description="requests a second that come whether or not the engine keeps up, one level each",
-    )
-    arrivals: Literal["poisson", "constant"] = Field("poisson", description="how a rate's requests are spaced")
-    max_in_flight: Whole = Field(64, ge=1, description="at a rate: what is due beyond this waits for a free place")
-    requests: Whole = Field(8, ge=1, description="requests at each level")
-    max_tokens: Whole = Field(256, ge=2)
-    exact_tokens: Flag = Field(
-        False, description="every answer has exactly max_tokens tokens (ignore_eos); another length is a failed request"
-    )
-    warmup: Whole = Field(1, ge=0, description="requests of each stream before the first level, not counted")
-    seed: Whole = Field(1, ge=0, description="of the arrivals")
-
-    @model_validator(mode="after")
-    def _some_level(self) -> ThroughputPass:
-        if not self.concurrency and not self.rate:
-            raise KeyRuleError("concurrency", message="expected a level here or under rate")
-        return self
-
-
-class QualityPass(Model):
-    """The cheap alarms that speed hides."""
-
-    min_tau: Real = Field(1.2, description="a tau below this is a warning")
-    prompts: Whole = Field(8, ge=2, description="prompts that are asked, each twice")
-
-
-class Suite(Model):
-    """Which passes a suite has, and how big they are. A pass that is named without a value has its defaults."""
-
-    coding: CodingPass | None = None
-    throughput: ThroughputPass | None = None
-    quality: QualityPass | None = None
-    time_box_s: Real | None = Field(None, gt=0, description="seconds after which no further request is asked")
-
-    @field_validator("coding", "throughput", "quality", mode="before")
-    @classmethod
-    def _named(cls, value: Any) -> Any:
-        return {} if value is None else value
-
-    def names(self) -> tuple[str, ...]:
-        """The passes it has, in the order they are run."""
-        return tuple(name for name in ("coding", "throughput", "quality") if getattr(self, name) is not None)
-
-
-QUICK_BOX_S = 180.0
-"""The time box of the quick suite, boot aside, where the profile gives none."""
-
-
-class Passes(Model):
-    """quick for every config, confirm for the few best and their control."""
-
-    quick: Suite = Suite(coding=CodingPass(), throughput=ThroughputPass())
-    confirm: Suite = Suite(coding=CodingPass(), throughput=ThroughputPass(requests=32), quality=QualityPass())
-
-    def box_s(self, suite: str) -> float | None:
-        """The time box of a suite, seconds: quick has one of three minutes unless the profile says otherwise."""
-        chosen: Suite = getattr(self, suite)
-        return chosen.time_box_s or (QUICK_BOX_S if suite == "quick" else None)
-
-
-class Limits(Model):
-    """What a good result has to keep."""
-
-    ttft_ms: Real | None = None
-    tpot_ms: Real | None = None
-    require: dict[str, str] = Field(default_factory=dict, description="such as coding: 5/5")
-
-
 class Expect(Model):
     """First estimates, until this host has a history."""
 
@@ -298,15 +201,17 @@ STALL_DEFAULTS: dict[str, float] = {
     "kv": 300.0,
     "graphs": 900.0,
     "warmup": 900.0,
+    "ready": 900.0,
     "pass": 600.0,
+    "boot": 14_400.0,
 }
-"""Seconds without any sign of life before a phase counts as hung."""
+"""Seconds without any sign of life before a phase counts as hung; `boot` limits a whole boot, silent or not."""
 
 
 class Profile(Model):
     """A whole profile. `name` is the file's name, not a key of it."""
 
-    schema_: Annotated[Literal[1], BeforeValidator(_whole)] = Field(1, alias="schema")
+    schema_: Annotated[Literal[1], BeforeValidator(whole)] = Field(1, alias="schema")
     host: str = Field(min_length=1, description="an ssh alias, local, or demo")
     transport: Literal["asyncssh", "openssh"] = "asyncssh"
     autostart: Flag = False
@@ -316,9 +221,19 @@ class Profile(Model):
     workload: WorkloadSection = WorkloadSection()
     passes: Passes = Passes()
     limits: Limits = Limits()
-    stalls: dict[str, Real] = Field(default_factory=dict)
+    stalls: dict[str, Real] = Field(
+        default_factory=dict,
+        validate_default=True,
+        description="seconds of silence after which a phase counts as hung; boot: seconds that a whole boot may take",
+    )
     expect: Expect = Expect()
     queue: list[str] = Field(default_factory=list, description="the starting queue, put in once")
+
+    @field_validator("stalls", mode="after")
+    @classmethod
+    def _with_defaults(cls, given: dict[str, float]) -> dict[str, float]:
+        """Every limit has a value, so that `profiles show --json` tells all of them."""
+        return STALL_DEFAULTS | given
 
     @model_validator(mode="after")
     def _stall_names(self) -> Profile:
@@ -329,7 +244,21 @@ class Profile(Model):
 
     def stall_s(self, phase: str) -> float:
         """Seconds of silence that `phase` may have."""
-        return self.stalls.get(phase, STALL_DEFAULTS.get(phase, 600.0))
+        return self.stalls.get(phase, 600.0)
+
+    def limits_of(self, suite: str) -> Limits:
+        """What a result of `suite` has to keep: the suite's own limits over the profile's, figure by figure."""
+        chosen: Suite = getattr(self.passes, suite)
+        if chosen.limits is None:
+            return self.limits
+        own = {name: getattr(chosen.limits, name) for name in chosen.limits.model_fields_set}
+        require = self.limits.require | chosen.limits.require
+        return self.limits.model_copy(update=own | {"require": require})
+
+    @property
+    def boot_limit_s(self) -> float:
+        """Seconds that a boot may take from launch to proof, whatever it says meanwhile."""
+        return self.stalls["boot"]
 
 
 def parse_profile(data: dict[str, Any]) -> Profile:

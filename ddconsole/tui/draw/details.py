@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from ddconsole.core.boots import is_ranked, same_work
+from ddconsole.core.plateau import standings
 from ddconsole.tui import theme
 from ddconsole.tui.draw import config as draw_config
 from ddconsole.tui.draw.preview import finding_mark
-from ddconsole.tui.formats import about, number
+from ddconsole.tui.formats import about, delta, number
 from ddconsole.tui.text import join, styled, wrap
 
 if TYPE_CHECKING:
@@ -40,8 +42,11 @@ def details_lines(item: Mapping[str, Any], results: Sequence[Mapping[str, Any]],
         _line("note", styled(item.get("note") or "")),
     ]
     lines += [_line("finding", finding_mark(finding)) for finding in item.get("findings") or []]
-    lines += [_line("measured", _result(one)) for one in results if one.get("id") == item.get("id")]
-    return [part for line in lines if line.cell_length > LABEL_CELLS for part in _wrapped(line, width)]
+    mine = [one for one in results if one.get("id") == item.get("id")]
+    for one in mine:
+        lines += [_line("measured", _result(one)), _line("", _versus(one.get("vs_reference")))]
+    lines += [_line("standing", styled(text)) for text in _standings(mine, results)]
+    return [part for line in lines if line.plain[LABEL_CELLS:].strip() for part in _wrapped(line, width)]
 
 
 def _wrapped(line: Content, width: int) -> list[Content]:
@@ -76,6 +81,26 @@ def _origin(origin: Mapping[str, Any]) -> str:
 
 def _when(item: Mapping[str, Any]) -> str:
     return str(item.get("created_at") or "")[:16].replace("T", " ")
+
+
+def _versus(found: Mapping[str, Any] | None) -> Content:
+    """Faster, slower or not distinguishable, in words, with the prompts and the boots behind it."""
+    if not found or found.get("delta_pct") is None:
+        return styled("")
+    boots = found.get("boots")
+    counts = f" ({found.get('pairs')} prompts, {boots[0]} + {boots[1]} boots)" if boots else ""
+    word = str(found.get("word") or "")
+    said = (
+        f"{word} {'from' if word.startswith('not') else 'than'} {found.get('id')}: " if word else f"{found.get('id')}: "
+    )
+    drift = f"; {found['drift']}" if found.get("drift") else ""
+    return styled(f"{said}{delta(found['delta_pct'], found.get('ci_pct'))}{counts}{drift}")
+
+
+def _standings(mine: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Who is fastest where this one was measured: one config, or a plateau of several."""
+    works = {same_work(one) for one in mine if is_ranked(one)}
+    return [found.text for found in standings(results) if same_work(found.best) in works] if works else []
 
 
 def _result(result: Mapping[str, Any]) -> Content:

@@ -92,7 +92,8 @@ NOTES = Column("notes", "", 0, least=14)
 ESTIMATE = Column("estimate", "est.", 6, "right")
 SPEED, TAU = Column("tok_s", "tok/s", 5, "right"), Column("tau", "τ", 4, "right")
 CODING = Column("coding", "code", 4, "right")
-VERSUS, CHANGE = Column("vs", "vs chain", 11, "right"), Column("change", "vs", 6, "right")
+VERSUS, CHANGE = Column("vs", "vs chain, boots", 15, "right"), Column("change", "vs", 6, "right")
+TIGHT = Column("vs_tight", "vs %, boots", 13, "right")
 
 QUEUE_LAYOUTS: tuple[Layout, ...] = (
     (ID, ALGORITHM, BLOCK, BUDGET, TOPK, WINDOW, NOTES, ESTIMATE),
@@ -106,6 +107,7 @@ RESULT_LAYOUTS: tuple[Layout, ...] = (
     (ID, ALGORITHM, BLOCK, BUDGET, TOPK, WINDOW, SPEED, TAU, CODING, VERSUS),
     (ID, ALGORITHM, BLOCK, BUDGET, TOPK, SPEED, TAU, CODING, VERSUS),
     (ID, ALGORITHM, BLOCK, BUDGET, SPEED, TAU, CODING, VERSUS),
+    (ID, ALGORITHM, BLOCK, BUDGET, SPEED, TAU, CODING, TIGHT),
     (ID, ALGORITHM, BLOCK, BUDGET, SPEED, TAU, CODING, CHANGE),
     (ID, BLOCK, BUDGET, SPEED, TAU, CODING, CHANGE),
     (ID, BLOCK, BUDGET, SPEED, TAU, CHANGE),
@@ -202,6 +204,7 @@ def _result_row(item: Mapping[str, Any]) -> Row:
         "tau": _figure(number(item.get("tau"), 2)),
         "coding": _coding(item.get("coding")),
         "vs": _versus(item.get("vs_reference")),
+        "vs_tight": _versus_tight(item.get("vs_reference")),
         "change": _versus(item.get("vs_reference"), short=True),
     }
     for name, key in draw_config.KNOBS:
@@ -232,10 +235,32 @@ def _coding(value: Mapping[str, Any] | None) -> Content:
 
 
 def _versus(value: Mapping[str, Any] | None, *, short: bool = False) -> Content:
-    """The change against the reference; muted when it is within its noise, for then it says nothing."""
+    """The change against the reference with the boots of both; muted when it is within its noise, and says nothing.
+
+    The short one has no room for boots: the details have them, with the finding in words.
+    """
     if not value or value.get("delta_pct") is None:
         return styled(DASH, theme.MUTED)
+    told = delta(float(value["delta_pct"]), None if short else value.get("ci_pct"))
+    return styled(told, _tone(value)) + styled("" if short else _boots(value), theme.MUTED)
+
+
+def _versus_tight(value: Mapping[str, Any] | None) -> Content:
+    """The same without blanks and sign: `-7.8±3.1 1+3`; in whole per cents where that is too long."""
+    if not value or value.get("delta_pct") is None:
+        return styled(DASH, theme.MUTED)
+    change, interval, boots = float(value["delta_pct"]), value.get("ci_pct"), _boots(value)
+    fine, coarse = (
+        f"{change:+.{digits}f}" + ("" if interval is None else f"±{float(interval):.{digits}f}") for digits in (1, 0)
+    )
+    return styled(fine if len(fine + boots) <= TIGHT.width else coarse, _tone(value)) + styled(boots, theme.MUTED)
+
+
+def _tone(value: Mapping[str, Any]) -> str:
     change, interval = float(value["delta_pct"]), value.get("ci_pct")
     clear = interval is not None and abs(change) > float(interval)
-    tone = (theme.GOOD if change > 0 else theme.BAD) if clear else theme.MUTED
-    return styled(delta(change, None if short else interval), tone)
+    return (theme.GOOD if change > 0 else theme.BAD) if clear else theme.MUTED
+
+
+def _boots(value: Mapping[str, Any]) -> str:
+    return " {}+{}".format(*value["boots"]) if value.get("boots") else ""

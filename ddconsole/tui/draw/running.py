@@ -17,6 +17,7 @@ from ddconsole.tui.text import fit_content, join, styled, wrap
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from ddconsole.core.events import BootProgressed
     from ddconsole.runner.feed import PassView, PhaseView, View
 
 SILENCE_S = 10.0
@@ -171,6 +172,14 @@ def _bars(view: View, width: int) -> list[Content]:
         )
         if value is not None
     ]
+    if boot.download is not None:
+        lines.insert(0, _download_bar(boot.download, width))
+    tail = _signs(boot)
+    return [*lines, fit_content(join(tail, " · "), width)] if tail else lines
+
+
+def _signs(boot: BootProgressed) -> list[Content]:
+    """What else is known: bytes, memory, times, the silence and what may be behind it. The limit is last: cut first."""
     tail = []
     if boot.bytes_read:
         tail.append(styled(f"{size(boot.bytes_read)} read", theme.MUTED))
@@ -181,8 +190,24 @@ def _bars(view: View, width: int) -> list[Content]:
     if boot.eta_s is not None:
         tail.append(styled(f"ready in about {about(boot.eta_s)}", theme.MUTED))
     if boot.silent_s > SILENCE_S:
-        tail.append(styled(f"⏱ log silent for {span(boot.silent_s)}", theme.WARN))
-    return [*lines, fit_content(join(tail, " · "), width)] if tail else lines
+        limit = "" if boot.stall_s is None else f" of {span(boot.stall_s)}"
+        tail.append(styled(f"⏱ log silent for {span(boot.silent_s)}{limit}", theme.WARN))
+    if boot.doing is not None and boot.download is None:
+        tail.append(styled(boot.doing, theme.WARN))
+    if boot.limit_s is not None and tail:
+        tail.append(styled(f"given up after {about(boot.limit_s)}", theme.MUTED))
+    return tail
+
+
+def _download_bar(value: dict[str, int | None], width: int) -> Content:
+    """By bytes where they are known, and by files where only those are."""
+    done, total = value.get("bytes"), value.get("bytes_total")
+    files = f"{value['files']}/{value['files_total'] or '?'} files" if value.get("files") is not None else ""
+    fraction = share(value.get("files"), value.get("files_total")) if files else share(done, total)
+    bytes_ = f"{size(done)} of {size(total)}" if done and total else size(done) if done else ""
+    fullest = " ".join(part for part in (files, bytes_) if part)
+    tails = [styled(f"  {text}", theme.MUTED) for text in (fullest, files or bytes_)]
+    return _bar_line("download", fraction, tails, width, complete=False)
 
 
 def _shard_bar(name: str, value: dict[str, Any], width: int, *, over: bool) -> Content:

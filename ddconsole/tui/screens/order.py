@@ -17,7 +17,7 @@ from ddconsole.tui.widgets.lines import Lines
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
-WAYS = {"restarts": "fewest starts", "information": "most telling first"}
+WAYS = {"restarts": "fewest starts", "information": "most telling first", "drift": "an anchor between"}
 """What the orders are for, in words."""
 
 

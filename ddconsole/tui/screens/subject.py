@@ -53,7 +53,7 @@ class Subject:
     @classmethod
     def new(cls, profile: ProfileFacts) -> Subject:
         """A new experiment, from the profile's defaults."""
-        return cls("ADD AN EXPERIMENT", form.defaults(profile.knobs, profile.passes))
+        return cls("ADD AN EXPERIMENT", form.defaults(profile.knobs, profile.passes, profile.repeats))
 
     @classmethod
     def copy(cls, profile: ProfileFacts, item: Mapping[str, Any]) -> Subject:
