@@ -13,7 +13,7 @@ import pytest
 from fakes.command import Cli, end_demo, wait_for
 from fakes.slow_line import slow_line
 
-pytestmark = pytest.mark.xdist_group("e2e")
+pytestmark = pytest.mark.xdist_group("lines")
 
 QUEUE = (
     "add b=8 B=12 K=6 W=2048 passes=throughput",

@@ -8,9 +8,13 @@ import shutil
 import signal
 import socket
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from fakes.command import wait_for
+
+WHERE = "/usr/sbin:/usr/local/sbin:/usr/bin"
+"""Folders in which sshd is looked for."""
 
 NICE = 5
 """What is started through it runs at this niceness: a measurement here is no reason to starve the machine."""
@@ -20,11 +24,11 @@ class Sshd:
     """A running sshd. `alias` is what the ssh_config of `home` calls it.
 
     OpenSSH looks for ssh_config in the account's own home, whatever $HOME says: `programs`, to be put first into PATH,
-    holds an `ssh` that reads ours.
+    holds an `ssh` that reads ours. Commands find `env` in their environment.
     """
 
-    def __init__(self, home: Path, alias: str) -> None:
-        program = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
+    def __init__(self, home: Path, alias: str, env: Mapping[str, str] | None = None) -> None:
+        program = shutil.which("sshd", path=WHERE)
         if program is None:
             raise SystemExit("OpenSSH's sshd is not installed (Debian: apt install openssh-server)")
         if os.getuid() == 0:
@@ -44,13 +48,14 @@ class Sshd:
         wrapper = self.programs / "ssh"
         wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {folder / "config"} "$@"\n')
         wrapper.chmod(0o755)
-        options = ("ListenAddress=127.0.0.1", "PidFile=none", "StrictModes=no", "UsePAM=no",
-                   f"AuthorizedKeysFile={folder / 'client_key.pub'}")  # fmt: skip
-        self._process = subprocess.Popen(
-            ["nice", "-n", str(NICE), program, "-D", "-e", "-f", "/dev/null", "-p", str(port),
-             "-h", str(folder / "host_key"), *(word for option in options for word in ("-o", option))],
-            stderr=(home / "sshd.log").open("wb"),
-        )  # fmt: skip
+        options = ["ListenAddress=127.0.0.1", "PidFile=none", "StrictModes=no", "UsePAM=no",
+                   f"AuthorizedKeysFile={folder / 'client_key.pub'}"]  # fmt: skip
+        if env:
+            options.append("SetEnv=" + " ".join(f"{name}={value}" for name, value in env.items()))
+        words = ["nice", "-n", str(NICE), program, "-D", "-e", "-f", "/dev/null", "-p", str(port),
+                 "-h", str(folder / "host_key"), *(word for option in options for word in ("-o", option))]  # fmt: skip
+        with (home / "sshd.log").open("wb") as log:
+            self._process = subprocess.Popen(words, stderr=log)
         wait_for(lambda: is_open(port), what="sshd listens", seconds=10)
 
     def cut(self) -> int:

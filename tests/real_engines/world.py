@@ -81,12 +81,21 @@ class Run:
             thread.join(10)
         while (event := self._arriving.get()) is not None:
             self.seen.append(event)
+        self._close()
         return code
 
     def kill(self) -> None:
         """End it as nothing can be prepared for; once is enough."""
         self.process.kill()
         self.process.wait()
+        for thread in self._threads:
+            thread.join(10)
+        self._close()
+
+    def _close(self) -> None:
+        for pipe in (self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
 
 
 class World:
