@@ -85,7 +85,7 @@ async def test_runs_and_tells(sandbox: LocalSandbox) -> None:
         ("input()", "error"),
         ("bytearray(10 * 2**30)", "memory"),
         ("x = []\nwhile True: x.append(bytearray(10**6))", "memory"),
-        ("open('/tmp/ddconsole-big', 'wb').truncate(10 * 2**30)", "files"),
+        ("import tempfile; tempfile.TemporaryFile().truncate(10 * 2**30)", "files"),
         ("def f(): f()\nf()", "error"),
     ],
 )

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import os
 import sys
+import tempfile
 import time
 import uuid
 from pathlib import Path
@@ -66,7 +67,7 @@ CASES = {
     "a child left behind": ("import os, time\nif os.fork() == 0: time.sleep(60)\nos._exit(0)", "children"),
     "a daemon left behind": (DAEMON, "children"),
     "a crash": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", "signalled"),
-    "10 GiB file": ("open('/tmp/ddconsole-big', 'wb').truncate(10 * 2**30)", "files"),
+    "10 GiB file": ("import tempfile; tempfile.TemporaryFile().truncate(10 * 2**30)", "files"),
     "its own error": ("1 / 0", "error"),
     "a pipe that would block": (
         "import os, subprocess\nsubprocess.run(['true'])\nr, w = os.pipe()\nos.set_blocking(r, False)\nos.read(r, 1)",
@@ -122,7 +123,7 @@ async def test_what_the_program_catches_is_its_own_matter(sandbox: LocalSandbox,
     assert (result.verdict, result.stdout) == ("ok", "caught\n")
 
 
-async def test_limits_alone_refuse_what_python_asks_for(tmp_path: Path) -> None:
+async def test_limits_alone_refuse_what_python_asks_for() -> None:
     """A home that is there and could be read, and a service that listens: neither is reached."""
     found = opened("rlimits")
     assert isinstance(found, LocalSandbox)
@@ -134,9 +135,11 @@ async def test_limits_alone_refuse_what_python_asks_for(tmp_path: Path) -> None:
         source = f"import socket\ns = socket.socket()\ns.connect(('127.0.0.1', {port}))\nprint('reached')"
         result = await found.run_python(source)
     assert (result.verdict, result.stdout) == ("network", "")
-    mine = tmp_path / "mine"
-    mine.write_text("x")
-    assert (await found.run_python(f"print(open({str(mine)!r}).read())")).stdout == "x\n"
+    with tempfile.NamedTemporaryFile(dir="/tmp") as mine:  # pytest's own folders are closed to the sandbox's user
+        mine.write(b"x")
+        mine.flush()
+        os.fchmod(mine.fileno(), 0o644)
+        assert (await found.run_python(f"print(open({mine.name!r}).read())")).stdout == "x\n"
 
 
 async def test_limits_alone_let_no_signal_out() -> None:

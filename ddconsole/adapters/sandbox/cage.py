@@ -8,6 +8,7 @@ import os
 import platform
 import pwd
 import re
+import secrets
 import shutil
 import sys
 from dataclasses import dataclass
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 NOBODY = 65534
 """The user that a root console drops to: the limit on processes does not bind root."""
+
+OWN_USERS = range(61184, 65520)
+"""Users that systemd gives to services for as long as they run (its `DynamicUser=`): none of them owns anything."""
+
+OWN_USER_TRIES = 8
 
 TMP_BYTES = 64 * 1024 * 1024
 """Room in the private temporary folder."""
@@ -76,9 +82,10 @@ class Cage:
 
     def argv(self, wall_s: float, memory_mb: int, report: int) -> list[str]:
         """The whole command for a program on standard input. Its keeper writes the verdict to descriptor `report`."""
+        uid = None if self.uid is None else own_user()
         spec = {
-            "uid": self.uid,
-            "limits": self._limits(wall_s, memory_mb),
+            "uid": uid,
+            "limits": self._limits(wall_s, memory_mb, uid),
             "report": report,
             "tasks": PROCESSES,
             "memory": memory_mb * 1024 * 1024,
@@ -88,7 +95,7 @@ class Cage:
         }
         return self.wrap([interpreter(), "-I", "-S", "-c", boot_source(), json.dumps(spec)])
 
-    def _limits(self, wall_s: float, memory_mb: int) -> dict[str, int]:
+    def _limits(self, wall_s: float, memory_mb: int, own: int | None) -> dict[str, int]:
         limits = {
             "RLIMIT_CPU": int(wall_s) + 1,
             "RLIMIT_AS": memory_mb * 1024 * 1024,
@@ -97,7 +104,7 @@ class Cage:
             "RLIMIT_CORE": 0,
         }
         if sys.platform.startswith("linux"):
-            uid = os.getuid() if self.uid is None else self.uid
+            uid = os.getuid() if own is None else own
             limits["RLIMIT_NPROC"] = PROCESSES + KEEPERS + (0 if self.counts_alone else tasks_of(uid))
         return limits
 
@@ -206,6 +213,26 @@ def open_to_all(path: str) -> bool:
     """Any user can reach and read `path`."""
     folders = [*Path(path).parents]
     return all(folder.stat().st_mode & 0o001 for folder in folders) and bool(Path(path).stat().st_mode & 0o004)
+
+
+def own_user() -> int:
+    """A user that runs nothing else, of those that systemd hands out for a while; nobody where there are none.
+
+    The limit on processes counts all of a user's: two programs under one user would end each other.
+    """
+    for _ in range(OWN_USER_TRIES):
+        uid = OWN_USERS.start + secrets.randbelow(len(OWN_USERS))
+        if is_mapped(uid) and not tasks_of(uid):
+            return uid
+    return NOBODY
+
+
+def is_mapped(uid: int) -> bool:
+    """A process here may become that user; in a container not every number is one."""
+    with contextlib.suppress(OSError, ValueError):
+        rows = [line.split() for line in Path("/proc/self/uid_map").read_text("ascii").splitlines()]
+        return any(int(first) <= uid < int(first) + int(count) for first, _, count in rows)
+    return False
 
 
 def kernel() -> tuple[int, int]:
