@@ -30,7 +30,7 @@ def print_queue(document: Mapping[str, Any], *, with_ended: bool) -> None:
     if items:
         print_items(items)
     else:
-        click.echo(f"nothing waits; `ddconsole queue {document['profile']} add b=16 B=match` queues an experiment")
+        click.echo(f"nothing waits; `ddconsole queue {document['profile']} add b=16 B=26` queues an experiment")
 
 
 def print_items(items: Sequence[Mapping[str, Any]]) -> None:

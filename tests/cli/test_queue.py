@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -313,3 +314,11 @@ def test_an_edit_that_takes_longer_says_by_how_much(ddconsole: Callable[..., Any
     """And what changes no time says nothing of it."""
     assert "more than before" in ddconsole("queue", "demo", "edit", "E2", "repeats=3").err
     assert "than before" not in ddconsole("queue", "demo", "edit", "E2", "note=again").err
+
+
+def test_what_an_empty_queue_advises_can_be_typed(ddconsole: Callable[..., Any]) -> None:
+    """The command that it names is taken as it stands."""
+    ddconsole("queue", "demo", "remove", "E1", "E2", "E3")
+    advised = re.search(r"`ddconsole (queue demo [^`]+)`", ddconsole("queue", "demo", "list").out)
+    assert advised is not None
+    assert ddconsole(*advised[1].split()).code == 0

@@ -1,5 +1,7 @@
 """Undo and redo: one linear history a queue."""
 
+from typing import Any
+
 import pytest
 from fakes.queues import CHAIN, NOW, TREE, applied, bare, begun, ended, line, queue_of, refused, state
 
@@ -16,10 +18,12 @@ from ddconsole.core.queue import (
     Place,
     Queue,
     Redo,
+    Refusal,
     Remove,
     Retry,
     SetPaused,
     Undo,
+    apply,
 )
 
 EDITS = [
@@ -123,3 +127,16 @@ def test_the_history_does_not_grow_with_what_has_started() -> None:
 def test_an_undone_removal_keeps_its_rank_when_the_one_before_it_has_started() -> None:
     queue = applied(queue_of(4), Hold(("E1",)), Remove(("E3",)))
     assert line(applied(begun(queue, "E2"), Undo())) == ["E1", "E3", "E4"]
+
+
+@pytest.mark.parametrize("place", ["top", "up", "down", "bottom", 2])
+@pytest.mark.parametrize("moved", [("E1",), ("E2",), ("E4",), ("E2", "E3"), ("E1", "E4")])
+@pytest.mark.parametrize("started", ["E1", "E2", "E3", "E4"])
+def test_an_undone_move_keeps_its_rank_whoever_has_started(moved: tuple[str, ...], place: Any, started: str) -> None:
+    """Also when the one that it had stood behind has started from behind it: a held one was moved ahead of its turn."""
+    before = queue_of(4)
+    found = apply(before, Move(moved, place), now=NOW)
+    if isinstance(found, Refusal) or started in moved:
+        return  # it stands there already, or what was moved runs
+    after = applied(begun(found, started), Undo())
+    assert [id_ for id_ in line(after) if id_ != started] == [id_ for id_ in line(before) if id_ != started]

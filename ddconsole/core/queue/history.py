@@ -35,13 +35,13 @@ def remember(history: History, text: str, before: Queue, after: Queue, ids: Coll
     return History(undo=(*history.undo, step), redo=())
 
 
-def forget(history: History, id_: str, behind: str | None) -> History:
+def forget(history: History, id_: str, before: Sequence[str]) -> History:
     """The history once `id_` has started: it drops out of every step.
 
-    Who stood behind it now stands behind its own predecessor: the one of the same step, else `behind`, the one that it
-    had when it started.
+    Who stood behind it now stands behind its own predecessor: the one of the same step, else the nearest of `before`,
+    those that stood before it when it started, that the step does not move itself.
     """
-    return History(undo=_without(history.undo, id_, behind), redo=_without(history.redo, id_, behind))
+    return History(undo=_without(history.undo, id_, before), redo=_without(history.redo, id_, before))
 
 
 def undo(queue: Queue) -> Queue | Refusal:
@@ -80,11 +80,12 @@ def _placed(items: Sequence[Experiment], ids: Collection[str]) -> tuple[Placed, 
     return tuple(found)
 
 
-def _without(steps: tuple[Step, ...], id_: str, behind: str | None) -> tuple[Step, ...]:
+def _without(steps: tuple[Step, ...], id_: str, before: Sequence[str]) -> tuple[Step, ...]:
     """Steps without `id_`; of neighbours that have nothing left one stays, to say why undo passes them over."""
     kept: list[Step] = []
     for step in steps:
         started = (*step.started, id_) if id_ in step.ids else step.started
+        behind = next((each for each in before if each not in step.ids), None)
         step = Step(step.text, _dropped(step.before, id_, behind), _dropped(step.after, id_, behind), started)
         if kept and not step.ids and not kept[-1].ids:
             kept.pop()

@@ -21,9 +21,9 @@ def begin(queue: Queue, edit: Begin) -> Ruling | Refusal:
     if against is not None:
         return against
     place = queue.items.index(item)
-    behind = queue.items[place - 1].id if place else None
+    before = tuple(each.id for each in reversed(queue.items[:place]))
     started = replace(item, state=Running(edit.attempt, edit.at), config=edit.config or item.config)
-    history = forget(queue.history, item.id, behind)
+    history = forget(queue.history, item.id, before)
     queue = replace(queue, items=with_items(queue, (started,)), history=history)
     return Ruling(queue, (item.id,), f"begin {item.id}")
 
